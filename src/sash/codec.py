@@ -1,0 +1,237 @@
+"""One envelope for bytes: magic, version, kind, fingerprint of the definition, checksum, payload.
+
+::
+
+    "SASH" | version u16 | kind length u8 | kind | fingerprint 16 bytes | crc32 u32 | payload
+
+Payloads hold plain Python data (``encode``) and raw arrays. Nothing is ever unpickled.
+"""
+
+import datetime as dt
+import decimal
+import hashlib
+import struct
+import types
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+__all__ = ["callable_facts", "decode", "encode", "fingerprint", "seal", "unseal"]
+
+MAGIC: Final = b"SASH"
+VERSION: Final = 1
+_HEAD: Final = struct.Struct("<4sHB")
+_TAIL: Final = struct.Struct("<16sI")
+
+
+def seal(kind: str, print_: bytes, payload: bytes) -> bytes:
+    """Put a payload in the envelope.
+
+    >>> unseal("demo", fingerprint("x"), seal("demo", fingerprint("x"), b"payload"))
+    b'payload'
+    """
+    name = kind.encode()
+    return b"".join((_HEAD.pack(MAGIC, VERSION, len(name)), name, _TAIL.pack(print_, zlib.crc32(payload)), payload))
+
+
+def unseal(kind: str, print_: bytes | None, data: bytes) -> bytes:
+    """Take the payload out of the envelope, or say why not; ``print_=None`` accepts any definition.
+
+    >>> unseal("demo", fingerprint("y"), seal("demo", fingerprint("x"), b"payload"))
+    Traceback (most recent call last):
+    ...
+    ValueError: these bytes were made with another definition. Read them with the aggregation that wrote them.
+    """
+    view = memoryview(data)
+    if len(view) < _HEAD.size or bytes(view[:4]) != MAGIC:
+        raise ValueError("these bytes do not come from Sash: they do not start with its magic. Pass what to_bytes() gave.")
+    _, version, length = _HEAD.unpack_from(view)
+    if version > VERSION:
+        raise ValueError(f"these bytes are of version {version}, newer than this Sash reads ({VERSION}). Use a newer Sash.")
+    start = _HEAD.size + length + _TAIL.size
+    if len(view) < start:
+        raise ValueError("these bytes are damaged: they end inside the header. Store and pass all of them.")
+    found = bytes(view[_HEAD.size : _HEAD.size + length]).decode(errors="replace")
+    stored_print, checksum = _TAIL.unpack_from(view, start - _TAIL.size)
+    payload = bytes(view[start:])
+    if zlib.crc32(payload) != checksum:
+        raise ValueError("these bytes are damaged: the checksum does not fit. Store and pass all of them, unchanged.")
+    if found != kind:
+        raise ValueError(f"these bytes hold a {found}, not a {kind}. Read them with the class that wrote them.")
+    if print_ is not None and stored_print != print_:
+        raise ValueError("these bytes were made with another definition. Read them with the aggregation that wrote them.")
+    return payload
+
+
+def fingerprint(definition: Any) -> bytes:
+    """Give 16 bytes that differ when a definition, made of plain data, differs."""
+    return hashlib.blake2b(encode(definition), digest_size=16).digest()
+
+
+def callable_facts(function: Callable[..., Any], seen: frozenset[int] = frozenset()) -> Any:
+    """Describe a callable as plain data: its code, constants, defaults, closure, and the globals it uses."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        if isinstance(function, types.BuiltinFunctionType | type) or hasattr(function, "__qualname__"):
+            return ("name", getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
+        call = getattr(type(function), "__call__", None)
+        return ("instance", type(function).__qualname__, callable_facts(call, seen) if hasattr(call, "__code__") else "")
+    if id(code) in seen:
+        return ("again", function.__qualname__)
+    seen |= {id(code)}
+    cells = tuple(_fact(cell.cell_contents, seen) for cell in function.__closure__ or ())
+    used = {name: _fact(function.__globals__[name], seen) for name in sorted(_global_names(code)) if name in function.__globals__}
+    return ("code", _code_facts(code, seen), _fact(function.__defaults__, seen), _fact(function.__kwdefaults__, seen), cells, used)
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    inner = (_global_names(const) for const in code.co_consts if isinstance(const, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def _code_facts(code: types.CodeType, seen: frozenset[int]) -> Any:
+    consts = tuple(_code_facts(const, seen) if isinstance(const, types.CodeType) else _fact(const, seen) for const in code.co_consts)
+    return (code.co_code, consts, code.co_names, code.co_varnames, code.co_argcount)
+
+
+def _fact(value: Any, seen: frozenset[int]) -> Any:
+    if isinstance(value, types.ModuleType):
+        return ("module", value.__name__)
+    if callable(value):
+        return callable_facts(value, seen)
+    try:
+        encode(value)
+    except TypeError:
+        return ("type", type(value).__module__, type(value).__qualname__, repr(value) if type(value).__repr__ is not object.__repr__ else "")
+    return value
+
+
+# --- plain data -------------------------------------------------------------------------------------------------------
+
+
+def encode(value: Any) -> bytes:
+    """Write plain Python data as bytes: None, bool, int, float, str, bytes, tuple, list, dict, set, dates, Decimal.
+
+    >>> decode(encode({"a": (1, 2.5, None), "b": [b"x", -(10**30)]}))
+    {'a': (1, 2.5, None), 'b': [b'x', -1000000000000000000000000000000]}
+    """
+    out: list[bytes] = []
+    _write(value, out)
+    return b"".join(out)
+
+
+def _sized(tag: bytes, body: bytes) -> bytes:
+    return tag + struct.pack("<I", len(body)) + body
+
+
+def _write(value: Any, out: list[bytes]) -> None:
+    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    match value:
+        case None:
+            out.append(b"N")
+        case bool():
+            out.append(b"T" if value else b"F")
+        case int():
+            if -(2**63) <= value < 2**63:
+                out.append(b"i" + struct.pack("<q", value))
+            else:
+                out.append(_sized(b"I", value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)))
+        case float():
+            out.append(b"f" + struct.pack("<d", value))
+        case str():
+            out.append(_sized(b"s", value.encode("utf-8", "surrogatepass")))
+        case bytes() | bytearray():
+            out.append(_sized(b"b", bytes(value)))
+        case dt.datetime():
+            out.append(_sized(b"D", value.isoformat().encode()))
+        case dt.date():
+            out.append(_sized(b"d", value.isoformat().encode()))
+        case dt.timedelta():
+            out.append(b"t" + struct.pack("<q", value // dt.timedelta(microseconds=1)))
+        case decimal.Decimal():
+            out.append(_sized(b"c", str(value).encode()))
+        case tuple() | list():
+            out.append((b"(" if isinstance(value, tuple) else b"[") + struct.pack("<I", len(value)))
+            for item in value:
+                _write(item, out)
+        case dict():
+            out.append(b"{" + struct.pack("<I", len(value)))
+            for key, item in value.items():
+                _write(key, out)
+                _write(item, out)
+        case set() | frozenset():
+            members = sorted(encode(item) for item in value)
+            out.append((b"S" if isinstance(value, set) else b"Z") + struct.pack("<I", len(members)) + b"".join(members))
+        case _:
+            raise TypeError(
+                f"a partial of type {type(value).__name__} can't be stored. Use None, numbers, text, bytes, dates, tuples, lists, dicts or sets."
+            )
+
+
+def decode(data: bytes) -> Any:
+    """Read what ``encode`` wrote; ValueError if it is damaged."""
+    reader = _Reader(data)
+    value = reader.value()
+    if reader.at != len(data):
+        raise ValueError("these bytes are damaged: something follows the value. Store and pass all of them, unchanged.")
+    return value
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+
+    def take(self, count: int) -> bytes:
+        if count < 0 or self.at + count > len(self.data):
+            raise ValueError("these bytes are damaged: they end too early. Store and pass all of them, unchanged.")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self, form: str, count: int) -> Any:
+        return struct.unpack(form, self.take(count))[0]
+
+    def sized(self) -> bytes:
+        return self.take(self.number("<I", 4))
+
+    def many(self) -> list[Any]:
+        return [self.value() for _ in range(self.number("<I", 4))]
+
+    def value(self) -> Any:
+        match self.take(1):
+            case b"N":
+                return None
+            case b"T":
+                return True
+            case b"F":
+                return False
+            case b"i":
+                return self.number("<q", 8)
+            case b"I":
+                return int.from_bytes(self.sized(), "little", signed=True)
+            case b"f":
+                return self.number("<d", 8)
+            case b"s":
+                return self.sized().decode("utf-8", "surrogatepass")
+            case b"b":
+                return self.sized()
+            case b"D":
+                return dt.datetime.fromisoformat(self.sized().decode())
+            case b"d":
+                return dt.date.fromisoformat(self.sized().decode())
+            case b"t":
+                return dt.timedelta(microseconds=self.number("<q", 8))
+            case b"c":
+                return decimal.Decimal(self.sized().decode())
+            case b"(":
+                return tuple(self.many())
+            case b"[":
+                return self.many()
+            case b"{":
+                return {self.value(): self.value() for _ in range(self.number("<I", 4))}
+            case b"S":
+                return set(self.many())
+            case b"Z":
+                return frozenset(self.many())
+            case tag:
+                raise ValueError(f"these bytes are damaged: {tag!r} marks no value. Store and pass all of them, unchanged.")
