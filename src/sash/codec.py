@@ -102,7 +102,12 @@ def _fact(value: Any, seen: frozenset[int]) -> Any:
     try:
         encode(value)
     except TypeError:
-        return ("type", type(value).__module__, type(value).__qualname__, repr(value) if type(value).__repr__ is not object.__repr__ else "")
+        return (
+            "type",
+            type(value).__module__,
+            type(value).__qualname__,
+            repr(value) if type(value).__repr__ is not object.__repr__ else "",
+        )
     return value
 
 
