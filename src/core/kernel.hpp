@@ -15,7 +15,7 @@ namespace sash {
 
 // One lowered number. `none` is the empty result of the design: None in Python, null in Spark.
 struct Scalar {
-  enum Kind : std::uint8_t { none, integer, real, overflow };
+  enum Kind : std::uint8_t { none, integer, real, truth, overflow };
   Kind kind = none;
   union {
     std::int64_t i;
@@ -35,6 +35,12 @@ struct Scalar {
     s.f = value;
     return s;
   }
+  static Scalar of(bool value) {
+    Scalar s;
+    s.kind = truth;
+    s.i = value;
+    return s;
+  }
   // Sums of integers keep 128 bits; only here, at the end, can one not fit.
   static Scalar of(__int128 value) {
     if (value > INT64_MAX || value < INT64_MIN) {
@@ -49,7 +55,7 @@ struct Scalar {
 enum class Lower : std::uint8_t {
   count,
   sum,
-  sum_or_none,
+  sum_or_none,  // Spark's sum: of no value, nothing
   mean,
   value,
   min,

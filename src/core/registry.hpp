@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "kernel.hpp"
+#include "monoids/counted.hpp"
 #include "monoids/extreme.hpp"
+#include "monoids/moments.hpp"
 #include "monoids/ordered.hpp"
+#include "monoids/product.hpp"
 #include "monoids/sum.hpp"
 
 namespace sash {
@@ -40,7 +43,31 @@ decltype(auto) with_kernel(const KernelSpec& spec, Visit&& visit) {
   if (spec.name == "max") return by_type.template operator()<Max>();
   if (spec.name == "first") return by_type.template operator()<First>();
   if (spec.name == "last") return by_type.template operator()<Last>();
+  if (spec.name == "moments") return by_type.template operator()<Moments>();
+  if (spec.name == "minmax") return by_type.template operator()<MinMax>();
+  if (spec.name == "argmin") return by_type.template operator()<ArgMin>();
+  if (spec.name == "argmax") return by_type.template operator()<ArgMax>();
+  if (spec.name == "mincount") return by_type.template operator()<MinCount>();
+  if (spec.name == "maxcount") return by_type.template operator()<MaxCount>();
+  if (spec.name == "geomean") return by_type.template operator()<Geomean>();
+  if (spec.name == "product") return by_type.template operator()<Product>();
+  if (spec.name == "truth") return by_type.template operator()<Truth>();
+  if (spec.name == "bit_and") return visit(BitAnd{});
+  if (spec.name == "bit_or") return visit(BitOr{});
   throw std::invalid_argument("no native kernel is named " + spec.name);
+}
+
+inline Lower lower_named(const std::string& name) {
+  static const std::pair<const char*, Lower> names[] = {
+      {"count", Lower::count},       {"sum", Lower::sum},         {"sum_or_none", Lower::sum_or_none},
+      {"mean", Lower::mean},         {"value", Lower::value},     {"min", Lower::min},
+      {"max", Lower::max},           {"relvar", Lower::relvar},   {"time", Lower::time},
+      {"var", Lower::var},           {"std", Lower::std_dev},     {"skew", Lower::skew},
+      {"kurtosis", Lower::kurtosis}, {"geomean", Lower::geomean}, {"product", Lower::product},
+      {"any", Lower::any},           {"all", Lower::all},         {"bits", Lower::bits}};
+  for (auto& [known, lower] : names)
+    if (name == known) return lower;
+  throw std::invalid_argument("no lowering is named " + name);
 }
 
 }  // namespace sash
