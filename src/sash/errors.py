@@ -3,7 +3,7 @@
 An error names the value, the rule and the fix, and is raised before anything changed.
 """
 
-__all__ = ["BrokenWindow", "DefinitionError", "OutOfOrderError", "SashError", "missing_extra"]
+__all__ = ["BrokenWindow", "CheckpointMismatch", "DefinitionError", "JavaNotFound", "OutOfOrderError", "SashError", "missing_extra"]
 
 
 class SashError(Exception):
@@ -20,6 +20,14 @@ class BrokenWindow(SashError, RuntimeError):
 
 class DefinitionError(SashError, ValueError):
     """A pipeline is defined in a way that can't run."""
+
+
+class CheckpointMismatch(SashError, ValueError):
+    """A streaming query was restarted on a checkpoint that holds the state of another definition."""
+
+
+class JavaNotFound(SashError, RuntimeError):
+    """Spark needs a JVM and there is none."""
 
 
 def missing_extra(package: str, extra: str) -> ImportError:

@@ -1,0 +1,105 @@
+"""The public functions: check the definition, pick the plan, say what was picked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sash.spark.batch import batch
+from sash.spark.definition import Definition, define_rolling, define_windows
+from sash.spark.settings import Settings
+from sash.spark.stream import stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sash.agg import Aggregation
+
+
+def windows(
+    df: DataFrame,
+    *,
+    time: str,
+    range: Any = None,
+    slide: Any = None,
+    session: Any = None,
+    aggs: Mapping[str, Aggregation],
+    key: str | Sequence[str] | None = None,
+    watermark: Any = None,
+    offset: Any = None,
+    emit: str = "final",
+    late: str = "drop",
+    max_ahead: Any = None,
+    tie: str | None = None,
+) -> DataFrame:
+    """Aggregate over windows [start, start + range), one every slide, for each key.
+
+    Gives the key columns, `window_start`, `window_end` and a column per aggregation; a window without rows gives no row. In a
+    stream a window comes out once, when the watermark reaches its end. Cost: independent of range / slide, but for the output.
+
+    >>> windows(df, time="at", range="1 hour", slide="1 minute", key="zone", aggs={"n": agg.count()})  # doctest: +SKIP
+    """
+    return _plan(
+        df,
+        define_windows(
+            df,
+            time=time,
+            range=range,
+            slide=slide,
+            session=session,
+            aggs=aggs,
+            key=key,
+            watermark=watermark,
+            offset=offset,
+            emit=emit,
+            late=late,
+            max_ahead=max_ahead,
+            tie=tie,
+        ),
+    )
+
+
+def rolling(
+    df: DataFrame,
+    *,
+    time: str,
+    lookbacks: Iterable[Any],
+    aggs: Mapping[str, Aggregation],
+    key: str | Sequence[str] | None = None,
+    watermark: Any = None,
+    emit: str = "final",
+    closed: str = "right",
+    delay: Any = None,
+    late: str = "drop",
+    max_ahead: Any = None,
+    tie: str | None = None,
+) -> DataFrame:
+    """Give every row the aggregations of its key's rows in each look-back: (t - period, t].
+
+    Adds a column `{name}_{lookback}` for each aggregation and look-back: `"1h"`, `"100rows"`, or None for the whole past. In a
+    stream a row comes out once, when the watermark reaches its time, with what batch would give it.
+
+    >>> rolling(df, time="at", lookbacks=["1h", "1d"], key="card", aggs={"spent": agg.sum("amount")})  # doctest: +SKIP
+    """
+    return _plan(
+        df,
+        define_rolling(
+            df,
+            time=time,
+            lookbacks=lookbacks,
+            aggs=aggs,
+            key=key,
+            watermark=watermark,
+            emit=emit,
+            closed=closed,
+            late=late,
+            max_ahead=max_ahead,
+            tie=tie,
+        ),
+    )
+
+
+def _plan(df: DataFrame, definition: Definition) -> DataFrame:
+    settings = Settings.read(df.sparkSession, f"sash.{definition.what}")
+    rows = df.select(*(f"`{name.replace('`', '``')}`" for name in definition.columns))
+    return (stream if definition.streaming else batch)(rows, definition, settings)

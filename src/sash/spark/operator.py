@@ -1,0 +1,142 @@
+"""The stateful operator: one group per bucket, the native engine inside, its state in few blobs.
+
+    blobs of the batch --add--> Bucket --advance(watermark)--> record batches --> one packed row
+                                  |  ^
+                         commit() v  | load()
+                      state: meta (one value) + blobs (a map)
+
+The state of a bucket is what Bucket.commit() gives, and beside it a header: the number of buckets, the definition's
+fingerprint, the pending timer, and a version that is new with every commit. A decoded Bucket may stay in this process for the
+next micro-batch; it is used again only if the version in the state is the one it was committed under. A batch that Spark runs
+again reads an older version, and a partition that moved to another process reads a newer one: both reload.
+"""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from sash.errors import CheckpointMismatch
+from sash.keyed import Bucket, Query
+from sash.spark.packing import to_ipc
+
+# bucket rows of the operator's output: packed results, and counters for the query's observed metrics
+OUTPUT = "bucket int, out binary, late long, keys long, slices long"
+
+_HEADER = struct.Struct("<16sqq16s")  # version, timer in ms, number of buckets, fingerprint
+_NO_TIMER = -1
+_MILLI = 1000
+
+
+class _Cache:
+    """The decoded buckets of this worker process, least recently used first."""
+
+    def __init__(self, size: int = 64) -> None:
+        self._size = size
+        self._buckets: OrderedDict[bytes, Bucket] = OrderedDict()
+
+    def take(self, version: bytes) -> Bucket | None:
+        """Remove and return the bucket committed under `version`: while it changes, nothing vouches for it."""
+        return self._buckets.pop(version, None)
+
+    def put(self, version: bytes, bucket: Bucket) -> None:
+        self._buckets[version] = bucket
+        while len(self._buckets) > self._size:
+            self._buckets.popitem(last=False)
+
+
+_cache = _Cache()
+
+
+class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
+    """Feed the blobs of a bucket to its engine, emit what the watermark closed, keep the rest as state."""
+
+    def __init__(self, query: Query, buckets: int, cache: bool) -> None:
+        self._query = query
+        self._buckets = buckets
+        self._use_cache = cache
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._meta = handle.getValueState("meta", "meta binary")
+        self._blobs = handle.getMapState("blobs", "id int", "blob binary")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        bucket, timer = self._open()
+        late = bucket.late
+        # Lateness is judged by the watermark of the last advance, that is the previous batch's: so all rows come before advance.
+        for frame in rows:
+            for blob in frame["blob"]:
+                if blob:
+                    bucket.add(blob)
+        out = self._close(bucket, timer, timerValues.getCurrentWatermarkInMs())
+        return self._rows(key, bucket, bucket.late - late, out)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        bucket, _ = self._open()
+        # Spark deletes the timer that fired; deleting it here too would cost a call.
+        out = self._close(bucket, _NO_TIMER, timerValues.getCurrentWatermarkInMs())
+        return self._rows(key, bucket, 0, out)
+
+    def close(self) -> None:
+        pass
+
+    def _open(self) -> tuple[Bucket, int]:
+        state = self._meta.get()
+        if state is None:
+            bucket = Bucket(self._query)
+            bucket.advance(0)  # where Spark's watermark stands before the first batch
+            return bucket, _NO_TIMER
+        data = bytes(state[0])
+        version, timer, buckets, fingerprint = _HEADER.unpack_from(data)
+        meta = data[_HEADER.size :]
+        if buckets != self._buckets:
+            raise CheckpointMismatch(
+                f"this checkpoint was started with {buckets} buckets and the query now has {self._buckets}. "
+                f"Set spark.sash.buckets to {buckets}."
+            )
+        # The worker may hold a bucket of the old definition under the same version: only load() says what changed.
+        known = self._use_cache and fingerprint == self._query.fingerprint()
+        cached = _cache.take(version) if known else None
+        return cached or self._load(meta), timer
+
+    def _load(self, meta: bytes) -> Bucket:
+        blobs = {key[0]: bytes(value[0]) for key, value in self._blobs.iterator()}
+        try:
+            return Bucket.load(self._query, meta, blobs)
+        except ValueError as error:
+            raise CheckpointMismatch(str(error)) from error
+
+    def _close(self, bucket: Bucket, timer: int, watermark: int) -> list[pa.RecordBatch]:
+        out = bucket.advance(watermark * _MILLI)
+        commit = bucket.commit()
+        for gone in commit.remove:
+            self._blobs.removeKey((gone,))
+        for blob_id, blob in commit.put.items():
+            self._blobs.updateValue((blob_id,), (blob,))
+        # The next movement of the watermark, however small, must reach this bucket also without rows of its own:
+        # it may close windows, and it decides which rows of the next batch are late.
+        due = watermark + 1
+        if timer != due:
+            if timer != _NO_TIMER:
+                self._handle.deleteTimer(timer)
+            self._handle.registerTimer(due)
+        version = secrets.token_bytes(16)
+        self._meta.update((_HEADER.pack(version, due, self._buckets, self._query.fingerprint()) + commit.meta,))
+        if self._use_cache:
+            _cache.put(version, bucket)
+        return out
+
+    def _rows(self, key: Any, bucket: Bucket, late: int, out: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
+        counters = {"bucket": [key[0]], "late": [late], "keys": [bucket.keys], "slices": [bucket.slices]}
+        yield pd.DataFrame({"out": [None], **counters})
+        nothing = {"bucket": [key[0]], "late": [0], "keys": [0], "slices": [0]}
+        for stream in to_ipc(out):
+            yield pd.DataFrame({"out": [stream], **nothing})

@@ -1,0 +1,80 @@
+"""Both ends of the packed way: rows to blobs by bucket before the shuffle, packed results to rows after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+from sash.keyed import Packed, Query, Slicer
+from sash.spark.buckets import label
+from sash.spark.types import UTC, conform
+
+Batches = Iterator[pa.RecordBatch]
+
+# what the map side sends: a blob per bucket, with the largest time in it for Spark's watermark
+PACKED = "bucket int, at timestamp, blob binary, rows long, null_times long"
+_PACKED = pa.schema([("bucket", pa.int32()), ("at", UTC), ("blob", pa.binary()), ("rows", pa.int64()), ("null_times", pa.int64())])
+
+_ROWS_OUT = 50_000  # rows of one packed result: bounds what a worker unpacks at once
+
+
+def packer(query: Query, buckets: int, *, touch: bool = False, always: bool = False) -> Callable[[Batches], Batches]:
+    """Make the function for mapInArrow that slices each batch and packs a blob per bucket.
+
+    With `touch`, a partition's first batch goes to every bucket, as an empty blob where there are no rows, so that every bucket
+    exists from the first micro-batch on and learns every watermark: it must know it to judge its first late row. With `always`,
+    the first partition does so even without rows, for a watermark that is counted before this point and so can move without us.
+    """
+
+    def pack(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        labels = [label(bucket) for bucket in range(buckets)]
+        missing = set(range(buckets)) if touch else set()
+        slicer = Slicer(query, buckets)
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            packed = slicer.pack(conform(batch, query.schema))
+            newest = max((p.max_time for p in packed if p.max_time is not None), default=None)
+            if missing and newest is not None:
+                packed += [Packed(bucket, newest, b"", 0, 0) for bucket in missing - {p.bucket for p in packed}]
+                missing = set()
+            yield _rows(packed, labels)
+        if missing and always and TaskContext.get().partitionId() == 0:
+            yield _rows([Packed(bucket, None, b"", 0, 0) for bucket in missing], labels)
+
+    return pack
+
+
+def _rows(packed: list[Packed], labels: list[int]) -> pa.RecordBatch:
+    columns = [
+        pa.array([labels[p.bucket] for p in packed], pa.int32()),
+        pa.array([p.max_time for p in packed], pa.int64()).cast(UTC),
+        pa.array([p.blob for p in packed], pa.binary()),
+        pa.array([p.rows for p in packed], pa.int64()),
+        pa.array([p.null_times for p in packed], pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
+
+
+def to_ipc(batches: list[pa.RecordBatch]) -> Iterator[bytes]:
+    """Pack record batches of one schema as Arrow streams of bounded size.
+
+    Rows as one binary value cross from the stateful operator to the JVM at memory speed; as pandas columns they do not.
+    """
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS_OUT):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch.slice(start, _ROWS_OUT))
+            yield sink.getvalue().to_pybytes()
+
+
+def unpack(batches: Batches) -> Batches:
+    """Read the packed results: the function for mapInArrow after the operator."""
+    for batch in batches:
+        for stream in batch.column("out"):
+            if stream.is_valid:
+                yield from pa.ipc.open_stream(stream.as_buffer())

@@ -1,0 +1,103 @@
+"""Batch: equal to Spark's own windows and frames, row by row."""
+
+import datetime as dt
+import random
+
+import pytest
+from pyspark.sql import Window
+from pyspark.sql import functions as F
+
+from sash import agg
+from sash.spark import rolling, windows
+
+from .conftest import at
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    rng = random.Random(7)
+
+    def maybe(value):
+        return None if rng.random() < 0.1 else value
+
+    rows = [
+        (
+            maybe(rng.choice(["a", "b", "c"])),
+            rng.randrange(2),
+            maybe(at(rng.randrange(-300, 300) + rng.choice([0, 0.25]))),
+            maybe(rng.randrange(-(2**60), 2**60)),
+            maybe(rng.choice([1.5, -2.25, 1e9, 3.0])),
+            maybe(rng.random() < 0.5),
+            maybe(dt.date(2024, 1, rng.randrange(1, 31))),
+        )
+        for _ in range(600)
+    ]
+    schema = "key string, part int, at timestamp, whole long, real double, flag boolean, day date"
+    return spark.createDataFrame(rows, schema).repartition(3).cache()
+
+
+def same(ours, theirs, count):
+    """Both DataFrames hold the same rows."""
+    ours, theirs = (sorted(map(tuple, df.collect()), key=repr) for df in (ours, theirs))
+    assert len(ours) == len(theirs) >= count
+    assert ours == theirs
+
+
+AGGS = {  # ours, and the same in Spark's SQL
+    "n": (agg.count(), "count(*)"),
+    "known": (agg.count("whole"), "count(whole)"),
+    "high": (agg.max("whole"), "max(whole)"),
+    "low": (agg.min("real"), "min(real)"),
+    "total": (agg.sum("part"), "sum(part)"),
+    "day": (agg.max("day"), "max(day)"),
+}
+OURS = {name: ours for name, (ours, _) in AGGS.items()}
+
+
+def theirs():
+    return [F.expr(sql).alias(name) for name, (_, sql) in AGGS.items()]
+
+
+@pytest.mark.parametrize(("length", "slide", "offset"), [(60, 10, 0), (30, 30, 7), (25, 10, 3)])
+def test_windows_equal_sparks(events, length, slide, offset):
+    ours = windows(
+        events, time="at", range=f"{length}s", slide=f"{slide}s", offset=f"{offset}s", key=["key", "part"], aggs=OURS, watermark="1s"
+    )
+    own = F.window("at", f"{length} seconds", f"{slide} seconds", f"{offset} seconds")
+    same(ours, events.groupBy("key", "part", own).agg(*theirs()).select("key", "part", "window.start", "window.end", *AGGS), 50)
+
+
+def test_windows_without_a_key_equal_sparks(events):
+    ours = windows(events, time="at", range="2 minutes", slide="1 minute", aggs=OURS)
+    own = events.groupBy(F.window("at", "2 minutes", "1 minute")).agg(*theirs())
+    same(ours, own.select("window.start", "window.end", *AGGS), 10)
+
+
+@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
+def test_rolling_equals_sparks_range_frames(events, closed):
+    lookbacks = {"10s": 10 * SECOND, "2m": 120 * SECOND, None: None}
+    ours = rolling(events, time="at", lookbacks=lookbacks, key="key", aggs=OURS, closed=closed)
+    over = Window.partitionBy("key").orderBy(F.unix_micros("at"))
+    right = 0 if closed in ("right", "both") else -1
+    frames = [
+        over.rangeBetween(Window.unboundedPreceding if p is None else -p + (closed in ("right", "neither")), right)
+        for p in lookbacks.values()
+    ]
+    known = events.filter("at is not null")
+    same(ours, known.select("*", *(F.expr(sql).over(frame) for _, sql in AGGS.values() for frame in frames)), 500)
+    assert ours.columns[-1] == "day_all"
+
+
+def test_times_without_a_zone_stay_without(spark, events):
+    plain = events.select("key", F.col("at").cast("timestamp_ntz").alias("at"), "whole")
+    out = windows(plain, time="at", range="1h", key="key", aggs={"n": agg.count()})
+    assert [f.dataType.simpleString() for f in out.schema.fields] == ["string", "timestamp_ntz", "timestamp_ntz", "bigint"]
+    same(
+        out.select("key", F.col("window_end").cast("timestamp"), "n"),
+        events.groupBy("key", F.window("at", "1 hour")).count().filter("window is not null").select("key", "window.end", "count"),
+        2,
+    )

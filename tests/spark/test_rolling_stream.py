@@ -1,0 +1,49 @@
+"""rolling() on streams: every row once, when it is final, with what batch gives it."""
+
+import random
+
+import pytest
+
+from sash import agg
+from sash.spark import rolling
+
+from . import oracle
+from .arrivals import EVENTS, arrival, cut, found_rows, rows, totals, trimmed
+
+pytestmark = pytest.mark.spark
+
+TOTALS = {"n": agg.count(), "total": agg.sum("value"), "high": agg.max("value")}
+
+
+def expected(batches, periods, delay, **how):
+    """The oracle's rows, with its results by period turned into columns by aggregation."""
+    out = oracle.rolling(batches, periods, delay, totals, **how)
+    return trimmed([sorted(((*row[:3], *(frame[i] for i in range(3) for frame in row[3:])) for row in batch), key=repr) for batch in out])
+
+
+@pytest.mark.parametrize(("seed", "closed"), [(1, "right"), (2, "left")])
+def test_every_row_comes_once_with_what_its_look_backs_hold(stream, cache, seed, closed):
+    rng = random.Random(seed)
+    batches = cut(rng, arrival(rng, 400, ["a", "b", "c", None], spread=20), 5)
+    source = stream(EVENTS, rows(batches))
+    out = source.run(
+        lambda df: rolling(df, time="at", lookbacks=["5s", "1m"], key="key", aggs=TOTALS, watermark="20s", closed=closed), "final"
+    )
+    assert found_rows(out) == expected(batches, [5, 60], 20, closed=closed)
+
+
+@pytest.mark.parametrize("late", ["drop", "accept"])
+def test_late_rows_are_dropped_or_count_for_rows_not_yet_final(stream, cache, late):
+    rng = random.Random(5)
+    batches = cut(rng, arrival(rng, 300, ["a", "b"], spread=10, late_share=0.15, late_by=40), 5)
+    source = stream(EVENTS, rows(batches))
+    out = source.run(lambda df: rolling(df, time="at", lookbacks=["90s"], key="key", aggs=TOTALS, watermark="10s", late=late))
+    assert found_rows(out) == expected(batches, [90], 10, late=late)
+
+
+def test_rows_without_a_time_are_dropped_and_counted(stream, cache):
+    batches = [[("a", 1, 1), ("a", None, 2)], [("b", None, 3), ("a", 30, 4)]]
+    source = stream(EVENTS, rows(batches))
+    out = source.run(lambda df: rolling(df, time="at", lookbacks=["10s"], key="key", aggs=TOTALS, watermark="5s"))
+    assert found_rows(out) == expected(batches, [10], 5)
+    assert sum(p.observedMetrics["sash.rolling.in"].null_times or 0 for p in source.progress) == 2
