@@ -68,11 +68,13 @@ class DabaLite {
     ar.partial(aggB_);
   }
 
-  // Verifies I1 to I7 against the values of the window, oldest first; `same` compares two partials.
+  // Verifies I1 to I7; `same` compares two partials. I2 to I6 need the values of the window, oldest first.
   template <class Same>
   void check(const std::vector<Partial>& values, Same same) const {
     auto l = index(L_), r = index(R_), a = index(A_), b = index(B_), e = deque_.size();
     require(l <= r && r <= a && a <= b && b <= e, "I1: the pointers are out of order: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
+    require(e == 0 || (b - l + 1 + (e - b) == b && r - l == a - r), "I7: sizes: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
+    if (values.empty()) return;
     require(values.size() == e, "I1: the window holds ", e, " slots for ", values.size(), " values");
     auto fold = [&](std::size_t from, std::size_t to) {
       Partial sum = monoid_.identity();
@@ -92,7 +94,6 @@ class DabaLite {
     }
     require(same(aggB_, fold(b, e)), "I6: aggB is not the combination from B (", b, ") to the end");
     require(l == r || same(aggRA_, fold(r, b)), "I6: aggRA is not the combination from R (", r, ") to B (", b, ")");
-    require(e == 0 || (b - l + 1 + (e - b) == b && r - l == a - r), "I7: sizes: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
   }
 
  private:

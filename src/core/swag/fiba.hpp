@@ -167,6 +167,16 @@ class Fiba {
     }
   }
 
+  // The first key at or after this one, null where there is none.
+  const Key* first_from(const Key& key) const {
+    const Key* found = nullptr;
+    for (const Node* y = root_;; y = children(y)[rank(y, key)]) {
+      probe_.visit();
+      if (std::size_t i = rank(y, key); i < y->n) found = &keys(y)[i];
+      if (y->level == 0) return found;
+    }
+  }
+
   template <class Visit>
   void for_each(Visit visit) const {
     walk(root_, visit);

@@ -1,0 +1,88 @@
+// A window whose algorithm and monoid are known at run time only
+
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "../adapters/in_order.hpp"
+#include "face.hpp"
+
+namespace sash {
+
+struct Options {
+  int min_arity = 0;  // 0: the algorithm's own default
+  bool keep_ties = false;
+};
+
+// A column of items: numbers with an optional mask of nulls, or a list of Python objects.
+struct ItemColumn {
+  ItemType type = ItemType::float64;
+  const std::int64_t* ints = nullptr;
+  const double* floats = nullptr;
+  const std::uint8_t* nulls = nullptr;  // 1 where the item is null; may be absent
+  std::size_t size = 0;
+
+  Item operator[](std::size_t i) const {
+    if (nulls && nulls[i]) return {};
+    return type == ItemType::int64 ? Item::of(ints[i]) : Item::of(floats[i]);
+  }
+};
+
+struct Saved {
+  std::vector<std::int64_t> numbers;
+  nb::object partials;
+  std::size_t count = 0;  // of partials
+};
+
+class AnyWindow {
+ public:
+  virtual ~AnyWindow() = default;
+
+  virtual bool native() const = 0;
+  virtual void append(const Item* items, nb::handle value) = 0;  // times count themselves
+  virtual void insert(const Item* items, nb::handle value, nb::handle time, Time t) = 0;
+  virtual void insert_column(const ItemColumn* parts, std::size_t n, const Time* times) = 0;  // native only; no GIL needed
+  virtual void evict() = 0;
+  virtual bool evict(Time t) = 0;
+  virtual void bulk_evict(Time t) = 0;
+  virtual nb::object query(nb::handle arg) const = 0;
+  virtual nb::object query(Time from, Time to, nb::handle arg) = 0;
+  virtual bool reaches_the_end(Time to) const = 0;
+  virtual std::vector<Scalar> query_many(const Time* from, const Time* to, std::size_t n) = 0;  // one-number results only
+  virtual std::size_t size() const = 0;
+  virtual Time oldest() const = 0;
+  virtual Time youngest() const = 0;
+  virtual Time next_time() const = 0;
+  virtual std::vector<Time> times() const = 0;
+  virtual std::vector<std::pair<Time, nb::object>> items() const = 0;
+  virtual bool torn() const = 0;
+  virtual void clear() = 0;
+  virtual void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values,
+                     const std::vector<Time>& times) = 0;
+  virtual Saved save() = 0;
+  virtual void load(const Saved& saved) = 0;
+  virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity
+  virtual std::uint64_t visited() const = 0;
+  virtual std::uint64_t restructured() const = 0;
+  // Takes over the entries of a window of the same algorithm on narrower item types: int64 becomes float64.
+  virtual void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) = 0;
+  virtual void merge(AnyWindow& other) = 0;
+};
+
+// What the class of one algorithm can do, and what it asks of an aggregation.
+struct AlgorithmInfo {
+  const char* name;
+  bool in_order;
+  bool ranges;
+  bool suffixes;
+  bool items;
+  bool anywhere;
+  bool needs_inverse;
+  bool needs_selective;
+  bool needs_associative;
+  std::unique_ptr<AnyWindow> (*make)(const DefinitionPtr&, const Options&);
+};
+
+}  // namespace sash

@@ -1,0 +1,607 @@
+#include "window.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace sash {
+
+void raise(const char* error, const std::string& message) {
+  nb::module_ builtins = nb::module_::import_("builtins");
+  nb::object type = nb::hasattr(builtins, error) ? builtins.attr(error) : nb::module_::import_("sash.errors").attr(error);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
+
+static std::string text(nb::handle value) { return nb::cast<std::string>(nb::repr(value)); }
+
+static const char* type_name(ItemType type) { return type == ItemType::int64 ? "int64" : type == ItemType::float64 ? "float64" : "object"; }
+
+// Doubles as integers of the same order, so that every structure needs one kind of key only.
+static Time encode_time(double t) {
+  auto bits = std::bit_cast<std::int64_t>(t + 0.0);  // -0.0 and 0.0 are one time
+  return bits ^ ((bits >> 63) & INT64_MAX);
+}
+static double decode_time(Time key) { return std::bit_cast<double>(key ^ ((key >> 63) & INT64_MAX)); }
+
+// --- items
+
+static Item item_of(nb::handle value) {
+  PyObject* o = value.ptr();
+  if (o == Py_None) return {};
+  if (PyFloat_Check(o)) return Item::of(PyFloat_AS_DOUBLE(o));
+  if (PyLong_Check(o)) {
+    int overflow = 0;
+    long long number = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (!overflow) return Item::of(static_cast<std::int64_t>(number));
+  } else if (PyIndex_Check(o)) {
+    return item_of(nb::steal(PyNumber_Index(o)));
+  } else if (std::string_view name = Py_TYPE(o)->tp_name; name.starts_with("numpy.")) {
+    if (name.starts_with("numpy.bool")) return Item::of(static_cast<std::int64_t>(PyObject_IsTrue(o)));
+    if (name.starts_with("numpy.float")) return Item::of(nb::cast<double>(nb::float_(value)));
+  }
+  Item x;
+  x.kind = Item::object;
+  return x;
+}
+
+// --- construction
+
+class Window::Work {
+ public:
+  explicit Work(Window& w) : window_(w) {
+    if (!w.broken_.empty())
+      raise("BrokenWindow",
+            "an earlier call was broken off by " + w.broken_ + ", and the window could not be put back. Call clear() to use it again.");
+    if (w.busy_)
+      raise("RuntimeError",
+            "this window is at work already. A callable of an aggregation may not call its own window, nor may two threads.");
+    w.busy_ = true;
+  }
+  ~Work() { window_.busy_ = false; }
+
+ private:
+  Window& window_;
+};
+
+Window::Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options)
+    : info_(info), options_(options), aggregation_(std::move(aggregation)) {
+  nb::object base = nb::module_::import_("sash.agg.base").attr("Aggregation");
+  std::string algorithm = info.name;
+  if (!nb::isinstance(aggregation_, base))
+    raise("TypeError", text(aggregation_) + " is not an aggregation. Pass one of sash.agg, e.g. " + algorithm + "(agg.sum()).");
+  auto name = nb::cast<std::string>(aggregation_.attr("name"));
+  auto has = [&](const char* trait) { return nb::cast<bool>(aggregation_.attr(trait)); };
+  if (info.needs_associative && !has("associative"))
+    raise("TypeError", name + " is not associative. " + algorithm + " needs that; only Recalc does not.");
+  if (info.needs_inverse && !has("invertible"))
+    raise("TypeError", name + " has no inverse. " + algorithm + " needs one; use DabaLite or TwoStacksLite, which do not.");
+  if (info.needs_selective && !has("selective"))
+    raise("TypeError", name + " is not selective. " + algorithm + " needs combine to return one of its arguments; use DabaLite.");
+
+  nb::object given = dtype.is_none() ? nb::object(aggregation_.attr("dtype")) : dtype;
+  nb::tuple parts = nb::cast<nb::tuple>(aggregation_.attr("parts"));
+  std::size_t n = parts.size() ? parts.size() : 1;
+  std::vector<ItemType> types(n, ItemType::int64);
+  seen_.assign(n, false);
+  row_.resize(n);
+  plain_ = parts.size() == 0 && aggregation_.attr("column").is_none() && aggregation_.attr("where").is_none();
+  bool object = false;
+  if (!given.is_none()) {
+    auto type = nb::cast<std::string>(nb::str(given));
+    if (type != "int64" && type != "float64" && type != "object")
+      raise("ValueError", "dtype='" + type + "' is not an item type. Use 'int64', 'float64' or 'object'.");
+    if (type == "float64") types.assign(n, ItemType::float64);
+    object = type == "object" && aggregation_.attr("native")("object").is_none();
+    typed_ = true;
+    seen_.assign(n, true);
+  }
+  // A part that only Python can run makes Python run the whole.
+  if (!object)
+    for (std::size_t i = 0; i < n; ++i) {
+      nb::object part = parts.size() ? nb::object(parts[i][1]) : aggregation_;
+      bool any = false;
+      for (const char* type : {"int64", "float64"}) any |= !part.attr("native")(type).is_none();
+      object |= !any;
+      if (part.attr("dtype").equal(nb::str("float64"))) types[i] = ItemType::float64;
+      if (part.attr("dtype").equal(nb::str("object")) && part.attr("native")("object").is_none()) object = true;
+    }
+  definition_ = definition(types, object);
+  window_ = info_.make(definition_, options_);
+}
+
+DefinitionPtr Window::definition(const std::vector<ItemType>& types, bool object) const {
+  auto d = std::make_shared<Definition>();
+  d->aggregation = aggregation_;
+  d->types = types;
+  d->object = object;
+  nb::tuple parts = nb::cast<nb::tuple>(aggregation_.attr("parts"));
+  for (nb::handle part : parts) {
+    d->names.push_back(nb::cast<std::string>(part[0]));
+    d->parts.push_back(nb::object(part[1]));
+  }
+  if (d->parts.empty()) d->parts.push_back(aggregation_);
+  if (object) return d;
+  for (std::size_t i = 0; i < d->parts.size(); ++i) {
+    nb::object native = d->parts[i].attr("native")(type_name(types[i]));
+    if (native.is_none())
+      raise("TypeError",
+            nb::cast<std::string>(d->parts[i].attr("name")) + " does not take " + type_name(types[i]) + " items. It takes integers.");
+    KernelSpec spec{nb::cast<std::string>(native[0]), types[i], {}};
+    for (nb::handle p : nb::borrow<nb::tuple>(native[1])) spec.params.push_back(nb::cast<double>(p));
+    d->kernels.push_back(spec);
+    Lowering lowering;
+    for (nb::handle how : nb::borrow<nb::tuple>(native[2])) lowering.hows.push_back(lower_named(nb::cast<std::string>(how)));
+    lowering.result = native[3];
+    d->lowerings.push_back(lowering);
+  }
+  return d;
+}
+
+// Rebuilds the window on other item types. Entries so far are nulls, or numbers of the parts in `promoted`.
+void Window::become(DefinitionPtr next, const std::vector<bool>* promoted) {
+  std::unique_ptr<AnyWindow> rebuilt = info_.make(next, options_);
+  if (window_->size() > 0 || window_->next_time() > 0) {
+    if (promoted)
+      rebuilt->promote_from(*window_, *promoted);
+    else
+      rebuilt->load_blank(window_->save());
+  }
+  window_ = std::move(rebuilt);
+  definition_ = std::move(next);
+}
+
+std::string Window::dtype() const {
+  if (definition_->object) return "object";
+  for (ItemType type : definition_->types)
+    if (type == ItemType::float64) return "float64";
+  return "int64";
+}
+
+// Reads an item into row_, one entry per part, and settles the item types.
+void Window::read(nb::handle value) {
+  if (plain_) {
+    row_[0] = item_of(value);
+    value_ = nb::borrow(value);
+  } else if (definition_->names.empty()) {
+    value_ = aggregation_.attr("value_of")(value);
+    row_[0] = item_of(value_);
+  } else {
+    value_ = nb::borrow(value);
+    for (std::size_t i = 0; i < row_.size(); ++i) {
+      nb::object field = definition_->object ? nb::borrow(value) : nb::object(definition_->parts[i].attr("value_of")(value));
+      row_[i] = item_of(field);
+    }
+  }
+  if (definition_->object) return;
+  // The common case: every part has met items of this kind before.
+  bool settled = true;
+  for (std::size_t i = 0; i < row_.size(); ++i)
+    settled &= row_[i].kind == Item::null ||
+               (seen_[i] && (row_[i].kind == Item::integer || (row_[i].kind == Item::real && definition_->types[i] == ItemType::float64)));
+  if (settled) return;
+  std::vector<Item::Kind> kinds;
+  for (const Item& x : row_) kinds.push_back(x.kind);
+  settle(kinds);
+}
+
+void Window::settle(const std::vector<Item::Kind>& kinds) {
+  std::vector<ItemType> types = definition_->types;
+  std::vector<bool> promoted(types.size(), false);
+  bool object = false, blank = true, changed = false;
+  for (std::size_t i = 0; i < types.size(); ++i) blank &= !seen_[i];
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (kinds[i] == Item::null || definition_->kernels[i].name == "count") continue;
+    if (kinds[i] == Item::object) {
+      bool native = !blank || typed_;
+      if (native)
+        raise("TypeError", "an item that is no number can't go into a window of " + std::string(type_name(types[i])) +
+                               " items. Use numbers that fit 64 bits, or a window with dtype='object'.");
+      object = true;
+    } else if (kinds[i] == Item::real && types[i] == ItemType::int64) {
+      types[i] = ItemType::float64;
+      promoted[i] = true;
+      changed = true;
+    }
+  }
+  if (object)
+    become(definition(types, true), nullptr);
+  else if (changed)
+    become(definition(types, false), &promoted);
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (kinds[i] != Item::null) seen_[i] = true;
+}
+
+// --- times
+
+Window::TimeKind Window::kind_of(nb::handle time) const {
+  if (time.is_none()) {
+    if (!info_.in_order) raise("TypeError", std::string(info_.name) + " needs a time for every item. Pass one, e.g. insert(value, time).");
+    if (times_ == TimeKind::integers || times_ == TimeKind::floats)
+      raise("ValueError", "this item has no time, earlier ones had. Give every item a time, or none.");
+    return TimeKind::counted;
+  }
+  if (times_ == TimeKind::counted)
+    raise("ValueError", "this item has the time " + text(time) + ", earlier ones had none. Give every item a time, or none.");
+  if (times_ != TimeKind::unknown) return times_;
+  return PyFloat_Check(time.ptr()) ? TimeKind::floats : TimeKind::integers;
+}
+
+Time Window::key_of(nb::handle time, TimeKind kind) const {
+  PyObject* o = time.ptr();
+  if (PyFloat_Check(o)) {
+    double t = PyFloat_AS_DOUBLE(o);
+    if (std::isnan(t)) raise("ValueError", "NaN is not a time. Drop the item, or give it a time.");
+    if (kind == TimeKind::floats) return encode_time(t);
+    if (t != std::floor(t) || std::abs(t) >= 9.2e18)
+      raise("ValueError",
+            "time " + text(time) +
+                " is not whole, and the times of this window are integers. Use whole times, or floats from the first item on.");
+    return static_cast<Time>(t);
+  }
+  long long t = 0;
+  if (PyLong_Check(o) && !PyBool_Check(o)) {
+    int overflow = 0;
+    t = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow) raise("OverflowError", "time " + text(time) + " does not fit int64. Use a coarser unit.");
+  } else {
+    t = nb::cast<long long>(nb::module_::import_("sash.time").attr("timestamp")(time));
+  }
+  return kind == TimeKind::floats ? encode_time(static_cast<double>(t)) : static_cast<Time>(t);
+}
+
+Time Window::bound_of(nb::handle time, bool lower) const {
+  if (times_ != TimeKind::floats && PyFloat_Check(time.ptr())) {
+    double t = PyFloat_AS_DOUBLE(time.ptr());
+    if (std::isnan(t)) raise("ValueError", "NaN is not a time. Use a number or a datetime.");
+    t = lower ? std::ceil(t) : std::floor(t);
+    if (t >= 9223372036854775808.0) return INT64_MAX;
+    if (t < -9223372036854775808.0) return INT64_MIN;
+    return static_cast<Time>(t);
+  }
+  if (PyLong_Check(time.ptr())) {  // a bound beyond int64 is fine: nothing lies there
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(time.ptr(), &overflow);
+    if (overflow) return overflow > 0 ? INT64_MAX : INT64_MIN;
+  }
+  return key_of(time, times_);
+}
+
+nb::object Window::time_out(Time t) const {
+  if (times_ == TimeKind::floats) return nb::float_(decode_time(t));
+  return nb::int_(t);
+}
+
+void Window::refuse_older(Time t) const {
+  if (!info_.in_order || window_->size() == 0 || t >= window_->youngest()) return;
+  raise("OutOfOrderError",
+        "time " + text(time_out(t)) + " is older than the youngest entry (" + text(time_out(window_->youngest())) + "). " + info_.name +
+            " needs times that do not decrease; use Fiba for late items, or sash.window(..., in_order=False) to have one chosen.");
+}
+
+// --- operations
+
+template <class Step>
+void Window::guarded(Step step) {
+  try {
+    step();
+  } catch (nb::python_error& e) {
+    if (window_->torn()) broken_ = text(e.value());
+    throw;
+  }
+}
+
+void Window::insert(nb::handle value, nb::handle time) {
+  Work work(*this);
+  TimeKind kind = kind_of(time);
+  if (kind == TimeKind::counted) {
+    read(value);
+    guarded([&] { window_->append(row_.data(), value_); });
+  } else {
+    Time t = key_of(time, kind);
+    refuse_older(t);
+    // Native extremes give their time back as an integer: floats go through Python.
+    read(value);
+    if (definition_->object) {
+      nb::object shown = kind == TimeKind::floats ? nb::object(nb::float_(decode_time(t))) : nb::object(nb::int_(t));
+      guarded([&] { window_->insert(row_.data(), value_, shown, t); });
+    } else {
+      window_->insert(row_.data(), value_, time, t);
+    }
+  }
+  times_ = kind;
+}
+
+using IntArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatArray = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ByteArray = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
+  nb::object columns = nb::module_::import_("sash.swag.columns");
+  // (columns or None, rows or None, times or None, number of rows), lengths checked, sorted if asked for.
+  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation_, values, times, sort));
+  auto rows = nb::cast<std::size_t>(read_in[3]);
+  if (rows == 0) return;
+
+  Work work(*this);
+  nb::object time_array = read_in[2];
+  bool float_times = !time_array.is_none() && nb::isinstance<FloatArray>(time_array);
+  TimeKind kind = kind_of(time_array.is_none() ? time_array : float_times ? nb::object(nb::float_(0.0)) : nb::object(nb::int_(0)));
+  std::vector<Time> keys;
+  if (kind != TimeKind::counted) {
+    keys.resize(rows);
+    if (float_times) {
+      auto t = nb::cast<FloatArray>(time_array);
+      for (std::size_t i = 0; i < rows; ++i) keys[i] = kind == TimeKind::floats ? encode_time(t(i)) : key_of(nb::float_(t(i)), kind);
+    } else {
+      auto t = nb::cast<IntArray>(time_array);
+      for (std::size_t i = 0; i < rows; ++i) keys[i] = kind == TimeKind::floats ? encode_time(static_cast<double>(t(i))) : t(i);
+    }
+    for (std::size_t i = 1; i < rows; ++i)
+      if (keys[i] < keys[i - 1])
+        raise(info_.in_order ? "OutOfOrderError" : "ValueError",
+              "time " + text(time_out(keys[i])) + " follows " + text(time_out(keys[i - 1])) +
+                  ". bulk_insert needs times that do not decrease; pass sort=True to have them sorted.");
+    refuse_older(keys[0]);
+  }
+
+  if (!read_in[0].is_none() && !definition_->object) {
+    std::vector<ItemColumn> parts;
+    std::vector<Item::Kind> kinds;
+    std::vector<nb::object> alive;
+    for (nb::handle pair : nb::cast<nb::list>(read_in[0])) {
+      ItemColumn column;
+      column.size = rows;
+      if (nb::isinstance<IntArray>(pair[0])) {
+        column.type = ItemType::int64;
+        column.ints = nb::cast<IntArray>(pair[0]).data();
+        kinds.push_back(Item::integer);
+      } else {
+        column.floats = nb::cast<FloatArray>(pair[0]).data();
+        kinds.push_back(Item::real);
+      }
+      if (!pair[1].is_none()) column.nulls = nb::cast<ByteArray>(pair[1]).data();
+      alive.push_back(nb::borrow(pair));
+      parts.push_back(column);
+    }
+    settle(kinds);
+    {
+      nb::gil_scoped_release unlocked;
+      window_->insert_column(parts.data(), parts.size(), keys.empty() ? nullptr : keys.data());
+    }
+    times_ = kind;
+    return;
+  }
+
+  nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
+  times_ = kind;
+  std::size_t i = 0;
+  for (nb::handle value : list) {
+    read(value);
+    guarded([&] {
+      if (kind == TimeKind::counted)
+        window_->append(row_.data(), value_);
+      else
+        window_->insert(row_.data(), value_, time_out(keys[i]), keys[i]);
+    });
+    ++i;
+  }
+}
+
+nb::object Window::evict(nb::handle time) {
+  Work work(*this);
+  if (time.is_none()) {
+    if (window_->size() == 0) raise("IndexError", "the window is empty: there is nothing to evict. Test len(window) first.");
+    guarded([&] { window_->evict(); });
+    return nb::none();
+  }
+  if (!info_.anywhere)
+    raise("TypeError", std::string(info_.name) + " evicts only its oldest entry. Use evict(), bulk_evict(time), or Fiba for evict(time).");
+  bool found = false;
+  if (window_->size() > 0) guarded([&] { found = window_->evict(key_of(time, times_)); });
+  return nb::borrow(found ? Py_True : Py_False);
+}
+
+void Window::bulk_evict(nb::handle time) {
+  Work work(*this);
+  Time bound = bound_of(time, false);
+  guarded([&] { window_->bulk_evict(bound); });
+}
+
+nb::object Window::query(nb::handle start, nb::handle end, nb::handle arg) {
+  Work work(*this);
+  nb::object out;
+  if (start.is_none() && end.is_none()) {
+    guarded([&] { out = window_->query(arg); });
+    return out;
+  }
+  if (!info_.ranges && !info_.suffixes)
+    raise("TypeError",
+          std::string(info_.name) + " answers for the whole window only. For ranges use Fiba, BlockFiba, BTree, FlatFat, BInt or Recalc.");
+  if (start.is_none() || end.is_none()) raise("TypeError", "a range has two ends. Use query(start, end), or query() for the whole window.");
+  Time from = bound_of(start, true), to = bound_of(end, false);
+  if (from > to && start.attr("__gt__")(end).is(nb::bool_(true)))
+    raise("ValueError", "start " + text(start) + " is after end " + text(end) + ". Ranges include both ends, start first.");
+  if (info_.suffixes && !info_.ranges && !window_->reaches_the_end(to))
+    raise("ValueError", "end " + text(end) + " is before the youngest entry (" + text(time_out(window_->youngest())) + "). " + info_.name +
+                            " answers for ranges up to the youngest only.");
+  guarded([&] { out = window_->query(from, to, arg); });
+  return out;
+}
+
+nb::object Window::query_many(nb::object starts, nb::object ends) {
+  nb::object columns = nb::module_::import_("sash.swag.columns");
+  nb::tuple ranges = nb::cast<nb::tuple>(columns.attr("read_ranges")(starts, ends));
+  auto many = nb::cast<std::size_t>(ranges[2]);
+  bool one_number = !definition_->object && definition_->names.empty() && definition_->lowerings[0].hows.size() == 1;
+  if (!info_.ranges || !one_number || !nb::isinstance<IntArray>(ranges[0]) || !nb::isinstance<IntArray>(ranges[1]) ||
+      times_ == TimeKind::floats) {
+    nb::list out;
+    for (std::size_t i = 0; i < many; ++i) out.append(query(ranges[0][i].attr("item")(), ranges[1][i].attr("item")(), nb::none()));
+    return columns.attr("results")(out);
+  }
+  Work work(*this);
+  auto from = nb::cast<IntArray>(ranges[0]), to = nb::cast<IntArray>(ranges[1]);
+  for (std::size_t i = 0; i < many; ++i)
+    if (from(i) > to(i))
+      raise("ValueError",
+            "start " + std::to_string(from(i)) + " is after end " + std::to_string(to(i)) + ". Ranges include both ends, start first.");
+  std::vector<Scalar> found;
+  {
+    nb::gil_scoped_release unlocked;
+    found = window_->query_many(from.data(), to.data(), many);
+  }
+  nb::list out;
+  for (const Scalar& s : found) out.append(to_python(s));
+  return columns.attr("results")(out);
+}
+
+std::size_t Window::size() { return window_->size(); }
+nb::object Window::oldest() { return window_->size() ? time_out(window_->oldest()) : nb::none(); }
+nb::object Window::youngest() { return window_->size() ? time_out(window_->youngest()) : nb::none(); }
+
+nb::list Window::items() {
+  Work work(*this);
+  if (!info_.items)
+    raise("TypeError", std::string(info_.name) +
+                           " does not keep its items apart. Recalc, TwoStacks, Daba, FlatFat, BInt, Amta, BTree, Fiba and BlockFiba do.");
+  nb::list out;
+  for (auto& [t, value] : window_->items()) out.append(nb::make_tuple(time_out(t), value));
+  return out;
+}
+
+void Window::clear() {
+  if (busy_)
+    raise("RuntimeError", "this window is at work already. A callable of an aggregation may not call its own window, nor may two threads.");
+  window_->clear();
+  broken_.clear();
+  times_ = TimeKind::unknown;
+}
+
+void Window::check(nb::object values) {
+  Work work(*this);
+  std::vector<std::vector<Item>> items;
+  std::vector<nb::object> objects;
+  std::vector<Time> times;
+  if (!values.is_none()) {
+    times = window_->times();
+    for (nb::handle value : values) {
+      read(value);
+      items.push_back(row_);
+      objects.push_back(value_);
+    }
+    if (items.size() != times.size())
+      raise("AssertionError", "the window holds " + std::to_string(times.size()) + " entries, " + std::to_string(items.size()) +
+                                  " values were given to check it by.");
+  }
+  try {
+    window_->check(items, objects, times);
+  } catch (const std::logic_error& broken) {
+    raise("AssertionError", broken.what());
+  }
+}
+
+void Window::merge(Window& other) {
+  if (&other == this) raise("ValueError", "a window can't be merged into itself. Copy it first if that is meant.");
+  Work work(*this), theirs(other);
+  if (&info_ != &other.info_ || !aggregation_.equal(other.aggregation_))
+    raise("ValueError", "only windows of the same algorithm and aggregation merge. Build both from one definition.");
+  if (!info_.items)
+    raise("TypeError", std::string(info_.name) + " does not keep its items apart, so it can't be merged. Use Fiba or BlockFiba.");
+  if (other.window_->size() == 0) return;
+  if (times_ == TimeKind::unknown) times_ = other.times_;
+  if (times_ != other.times_ || times_ == TimeKind::counted)
+    raise("ValueError", "windows merge by time, so both need times of the same kind. Give every item a time.");
+  if (info_.in_order) refuse_older(other.window_->oldest());
+  if (definition_->types != other.definition_->types || definition_->object != other.definition_->object) {
+    if (window_->size() == 0) {
+      become(other.definition_, nullptr);
+      seen_ = other.seen_;
+    } else {
+      raise("ValueError", "one window holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
+    }
+  }
+  guarded([&] { window_->merge(*other.window_); });
+}
+
+nb::tuple Window::state() {
+  Work work(*this);
+  Saved saved = window_->save();
+  nb::list types;
+  for (ItemType type : definition_->types) types.append(type_name(type));
+  nb::list seen;
+  for (bool s : seen_) seen.append(nb::bool_(s));
+  nb::bytes numbers(reinterpret_cast<const char*>(saved.numbers.data()), saved.numbers.size() * sizeof(std::int64_t));
+  return nb::make_tuple(nb::tuple(types), nb::bool_(definition_->object), nb::tuple(seen), static_cast<int>(times_), numbers,
+                        saved.partials);
+}
+
+void Window::restore(nb::tuple state) {
+  Work work(*this);
+  std::vector<ItemType> types;
+  for (nb::handle type : nb::cast<nb::tuple>(state[0]))
+    types.push_back(type.equal(nb::str("int64")) ? ItemType::int64 : type.equal(nb::str("float64")) ? ItemType::float64 : ItemType::object);
+  std::vector<bool> seen;
+  for (nb::handle s : nb::cast<nb::tuple>(state[2])) seen.push_back(nb::cast<bool>(s));
+  if (types.size() != row_.size() || seen.size() != row_.size())
+    raise("ValueError", "these bytes are damaged: they are of another number of parts.");
+  DefinitionPtr next = definition(types, nb::cast<bool>(state[1]));
+  auto bytes = nb::cast<nb::bytes>(state[4]);
+  Saved saved;
+  saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
+  std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
+  saved.partials = nb::object(state[5]);
+  std::unique_ptr<AnyWindow> loaded = info_.make(next, options_);
+  loaded->load(saved);
+  int kind = nb::cast<int>(state[3]);
+  if (kind < 0 || kind > 3) raise("ValueError", "these bytes are damaged: they know no kind of time.");
+  window_ = std::move(loaded);
+  definition_ = std::move(next);
+  seen_ = std::move(seen);
+  times_ = static_cast<TimeKind>(kind);
+}
+
+nb::dict Window::counts() {
+  nb::dict out;
+  out["visited"] = nb::int_(window_->visited());
+  out["restructured"] = nb::int_(window_->restructured());
+  return out;
+}
+
+static Binding bind(0, [](nb::module_& m) {
+  nb::class_<Window>(m, "Window", "A sliding window: insert, evict, query. Its subclasses are the algorithms.", nb::dynamic_attr(),
+                     nb::is_weak_referenceable())
+      .def("insert", &Window::insert, nb::arg("value").none(), nb::arg("time") = nb::none(),
+           "Add an item; left-out times count 0, 1, 2 ...")
+      .def("bulk_insert", &Window::bulk_insert, nb::arg("values"), nb::arg("times") = nb::none(), nb::kw_only(), nb::arg("sort") = false,
+           "Add many items at once, fast for NumPy and Arrow columns.")
+      .def("evict", &Window::evict, nb::arg("time") = nb::none(),
+           "Remove the oldest entry; with a time, exactly that entry, and tell whether it was there.")
+      .def("bulk_evict", &Window::bulk_evict, nb::arg("time"), "Remove all entries up to and including a time.")
+      .def("query", &Window::query, nb::arg("start") = nb::none(), nb::arg("end") = nb::none(), nb::kw_only(), nb::arg("arg") = nb::none(),
+           "Give the lowered value of the whole window, or of the entries from start to end, both included.")
+      .def("query_many", &Window::query_many, nb::arg("starts"), nb::arg("ends"), "Give the value of many ranges at once, as an array.")
+      .def("__len__", &Window::size, "Count the entries.")
+      .def_prop_ro("oldest", &Window::oldest, "The time of the oldest entry, None when empty.")
+      .def_prop_ro("youngest", &Window::youngest, "The time of the youngest entry, None when empty.")
+      .def_prop_ro("dtype", &Window::dtype, "The item type: int64, float64 or object.")
+      .def_prop_ro("aggregation", &Window::aggregation, "What is aggregated.")
+      .def("items", &Window::items, "List (time, lowered value) in time order, where the algorithm still has its items.")
+      .def("clear", &Window::clear, "Remove everything, and mend a broken window.")
+      .def("check", &Window::check, nb::arg("values") = nb::none(), "Verify every invariant, and say in words which one broke.")
+      .def("merge", &Window::merge, nb::arg("other"), "Take over the entries of another window, in time order.")
+      .def("_state", &Window::state)
+      .def("_restore", &Window::restore)
+      .def("_counts", &Window::counts)
+      .def_prop_ro("_options", [](Window& w) {
+        nb::dict out;
+        if (w.options().min_arity) out["min_arity"] = nb::int_(w.options().min_arity);
+        if (w.options().keep_ties) out["ties"] = nb::str("keep");
+        return out;
+      });
+});
+
+}  // namespace sash

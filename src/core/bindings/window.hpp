@@ -1,0 +1,132 @@
+// The public window classes
+//
+// A Window is what Python holds. It reads items and times, chooses the item type from the first item, promotes
+// it once if need be, and guards against callables that raise or that call their own window. All the rest is the
+// algorithm's.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "any_window.hpp"
+
+namespace sash {
+
+// Python's errors, looked up once.
+[[noreturn]] void raise(const char* error, const std::string& message);
+
+class Window {
+ public:
+  Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options);
+  virtual ~Window() = default;
+
+  void insert(nb::handle value, nb::handle time);
+  void bulk_insert(nb::object values, nb::object times, bool sort);
+  nb::object evict(nb::handle time);
+  void bulk_evict(nb::handle time);
+  nb::object query(nb::handle start, nb::handle end, nb::handle arg);
+  nb::object query_many(nb::object starts, nb::object ends);
+  std::size_t size();
+  nb::object oldest();
+  nb::object youngest();
+  nb::list items();
+  void clear();
+  void check(nb::object values);
+  void merge(Window& other);
+  nb::tuple state();
+  void restore(nb::tuple state);
+  nb::dict counts();
+
+  const AlgorithmInfo& info() const { return info_; }
+  const nb::object& aggregation() const { return aggregation_; }
+  const Options& options() const { return options_; }
+  std::string dtype() const;
+
+ private:
+  enum class TimeKind : std::uint8_t { unknown, counted, integers, floats };
+
+  // Marks the window as at work: a callable that calls its own window meets an error, and so does a second thread
+  // while a native loop runs without the GIL.
+  class Work;
+
+  DefinitionPtr definition(const std::vector<ItemType>& types, bool object) const;
+  void become(DefinitionPtr next, const std::vector<bool>* promoted);
+  void read(nb::handle value);  // into row_ and value_, settling the types
+  void settle(const std::vector<Item::Kind>& kinds);
+  TimeKind kind_of(nb::handle time) const;
+  Time key_of(nb::handle time, TimeKind kind) const;
+  Time bound_of(nb::handle time, bool lower) const;  // of a range or an eviction: any number, also between keys
+  nb::object time_out(Time t) const;
+  void refuse_older(Time t) const;
+  template <class Step>
+  void guarded(Step step);  // runs a step that may throw, and notes whether it tore the window
+
+  const AlgorithmInfo& info_;
+  Options options_;
+  nb::object aggregation_;
+  DefinitionPtr definition_;
+  std::unique_ptr<AnyWindow> window_;
+  std::vector<Item> row_;   // the item being read, one per part
+  std::vector<bool> seen_;  // whether a part has met an item that is not null
+  nb::object value_;        // the same item, for Python callables
+  bool plain_ = true;       // no column, no where, no parts: the item is the value
+  bool typed_ = false;      // the types are given or were settled by an item
+  TimeKind times_ = TimeKind::unknown;
+  bool busy_ = false;
+  std::string broken_;  // the first error that tore the window
+};
+
+// One C++ type, and so one Python class, per algorithm.
+template <class Tag>
+class WindowOf : public Window {
+ public:
+  using Window::Window;
+};
+
+// Adds the class of an algorithm; `options` says which keywords its constructor takes besides dtype.
+template <class Tag>
+void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, bool takes_arity = false, bool takes_ties = false) {
+  static const AlgorithmInfo* known;
+  known = &info;
+  auto cls = nb::class_<WindowOf<Tag>, Window>(m, info.name, doc, nb::dynamic_attr(), nb::is_weak_referenceable());
+  if (takes_arity) {
+    cls.def(
+        "__init__",
+        [](WindowOf<Tag>* self, nb::object aggregation, nb::object min_arity, const std::string& ties, nb::object dtype) {
+          if (ties != "combine" && ties != "keep")
+            raise("ValueError", "ties='" + ties + "' is not known. Use 'combine' (equal times become one entry) or 'keep'.");
+          Options options;
+          options.keep_ties = ties == "keep";
+          if (!min_arity.is_none()) {
+            options.min_arity = nb::cast<int>(min_arity);
+            if (options.min_arity != 2 && options.min_arity != 4 && options.min_arity != 8 && options.min_arity != 16)
+              raise("ValueError", "min_arity=" + std::to_string(options.min_arity) + " is not offered. Use 2, 4, 8 or 16.");
+          }
+          new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), options);
+        },
+        nb::arg("aggregation"), nb::kw_only(), nb::arg("min_arity") = nb::none(), nb::arg("ties") = "combine",
+        nb::arg("dtype") = nb::none());
+  } else if (takes_ties) {
+    cls.def(
+        "__init__",
+        [](WindowOf<Tag>* self, nb::object aggregation, const std::string& ties, nb::object dtype) {
+          if (ties != "combine" && ties != "keep")
+            raise("ValueError", "ties='" + ties + "' is not known. Use 'combine' (equal times become one entry) or 'keep'.");
+          Options options;
+          options.keep_ties = ties == "keep";
+          new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), options);
+        },
+        nb::arg("aggregation"), nb::kw_only(), nb::arg("ties") = "combine", nb::arg("dtype") = nb::none());
+  } else {
+    cls.def(
+        "__init__",
+        [](WindowOf<Tag>* self, nb::object aggregation, nb::object dtype) {
+          new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), Options{});
+        },
+        nb::arg("aggregation"), nb::kw_only(), nb::arg("dtype") = nb::none());
+  }
+}
+
+}  // namespace sash

@@ -1,0 +1,271 @@
+// Every algorithm on every monoid behind AnyWindow: the one place where both are known
+
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "../adapters/by_time.hpp"
+#include "any_window.hpp"
+
+namespace sash {
+
+// From Sum<int64> to Sum<double>, and so on: the same template on the narrower type.
+template <class K>
+struct NarrowerOf {
+  using type = void;
+};
+template <template <class> class K>
+struct NarrowerOf<K<double>> {
+  using type = K<std::int64_t>;
+};
+template <Wants wants>
+struct NarrowerOf<Extreme<double, wants>> {
+  using type = Extreme<std::int64_t, wants>;
+};
+template <End end>
+struct NarrowerOf<AtEnd<double, end>> {
+  using type = AtEnd<std::int64_t, end>;
+};
+
+// Algorithm::On<M> is an algorithm on the monoid M in its adapter. (A template template parameter would read better,
+// but aliases of one name in two files are one type to the linker.)
+template <class Algorithm, class Face>
+class WindowImpl final : public AnyWindow {
+  using Adapter = typename Algorithm::template On<typename Face::Monoid>;
+  using Partial = typename Face::Partial;
+
+ public:
+  WindowImpl(const DefinitionPtr& definition, const Options& options) : face_(definition), window_(face_.monoid(), options) {}
+
+  bool native() const override { return Face::native; }
+
+  void append(const Item* items, nb::handle value) override {
+    if constexpr (!Face::native) {
+      nb::object time = nb::int_(window_.next_time());
+      window_.append(face_.lift(items, value, time, 0));
+    } else {
+      window_.append(face_.lift(items, value, nb::handle(), window_.next_time()));
+    }
+  }
+
+  void insert(const Item* items, nb::handle value, nb::handle time, Time t) override {
+    window_.insert(t, face_.lift(items, value, time, t));
+  }
+
+  void insert_column([[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] std::size_t n,
+                     [[maybe_unused]] const Time* times) override {
+    if constexpr (Face::native) {
+      std::vector<Item> row(n);
+      auto lift = [&](std::size_t i, Time t) {
+        for (std::size_t p = 0; p < n; ++p) row[p] = parts[p][i];
+        return face_.lift(row.data(), nb::handle(), nb::handle(), t);
+      };
+      std::size_t rows = parts[0].size;
+      if constexpr (requires { window_.bulk_insert(std::vector<Time>{}, std::vector<Partial>{}); }) {
+        std::vector<Time> keys(times, times + rows);
+        std::vector<Partial> partials;
+        partials.reserve(rows);
+        for (std::size_t i = 0; i < rows; ++i) partials.push_back(lift(i, times[i]));
+        window_.bulk_insert(keys, std::move(partials));
+      } else if (times) {
+        for (std::size_t i = 0; i < rows; ++i) window_.insert(times[i], lift(i, times[i]));
+      } else {
+        for (std::size_t i = 0; i < rows; ++i) window_.append(lift(i, window_.next_time()));
+      }
+    }
+  }
+
+  void evict() override { window_.evict(); }
+  bool evict([[maybe_unused]] Time t) override {
+    if constexpr (Adapter::evicts_anywhere) return window_.evict(t);
+    return false;
+  }
+  void bulk_evict(Time t) override { window_.bulk_evict(t); }
+
+  nb::object query(nb::handle arg) const override { return face_.lower(window_.query(), arg); }
+
+  nb::object query([[maybe_unused]] Time from, [[maybe_unused]] Time to, nb::handle arg) override {
+    if constexpr (Adapter::has_ranges || Adapter::has_suffixes) {
+      auto found = window_.query(from, to);
+      return face_.lower(found ? *found : face_.identity(), arg);
+    }
+    return nb::none();
+  }
+  bool reaches_the_end(Time to) const override { return window_.reaches_the_end(to); }
+
+  std::vector<Scalar> query_many([[maybe_unused]] const Time* from, [[maybe_unused]] const Time* to, std::size_t n) override {
+    std::vector<Scalar> out(n);
+    if constexpr (Adapter::has_ranges || Adapter::has_suffixes)
+      for (std::size_t i = 0; i < n; ++i) {
+        auto found = window_.query(from[i], to[i]);
+        out[i] = face_.scalar(found ? *found : face_.identity());
+      }
+    return out;
+  }
+
+  std::size_t size() const override { return window_.size(); }
+  Time oldest() const override { return window_.oldest(); }
+  Time youngest() const override { return window_.youngest(); }
+  Time next_time() const override { return window_.next_time(); }
+
+  std::vector<Time> times() const override {
+    std::vector<Time> out;
+    window_.for_each_time([&](Time t) { out.push_back(t); });
+    return out;
+  }
+
+  std::vector<std::pair<Time, nb::object>> items() const override {
+    std::vector<std::pair<Time, nb::object>> out;
+    if constexpr (Adapter::has_items) {
+      // Lowering may run Python, which may not look at this window meanwhile; partials are taken out first.
+      std::vector<std::pair<Time, Partial>> entries;
+      window_.for_each([&](Time t, const Partial& v) { entries.emplace_back(t, v); });
+      for (auto& [t, v] : entries) out.emplace_back(t, face_.lower(v, nb::none()));
+    }
+    return out;
+  }
+
+  bool torn() const override { return window_.torn(); }
+  void clear() override { window_.clear(); }
+
+  void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values, const std::vector<Time>& times) override {
+    std::vector<Partial> lifted;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      nb::object time = nb::int_(times[i]);
+      lifted.push_back(face_.lift(items[i].data(), values[i], time, times[i]));
+    }
+    window_.check(lifted, [this](const Partial& a, const Partial& b) { return face_.same(a, b); });
+  }
+
+  Saved save() override {
+    SaveArchive<Partial> ar;
+    window_.archive(ar);
+    return {std::move(ar.numbers), face_.to_bytes(ar.partials), ar.partials.size()};
+  }
+
+  void load(const Saved& saved) override {
+    load_partials(saved.numbers, face_.from_bytes(saved.partials), [](const Partial& p) { return p; });
+  }
+
+  void load_blank(const Saved& saved) override {
+    std::vector<Partial> blank(saved.count, face_.identity());
+    load_partials(saved.numbers, blank, [](const Partial& p) { return p; });
+  }
+
+  std::uint64_t visited() const override {
+    return probe([](auto& p) { return p.visited; });
+  }
+  std::uint64_t restructured() const override {
+    return probe([](auto& p) { return p.restructured; });
+  }
+
+  void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) override {
+    if constexpr (std::is_same_v<Face, ErasedFace>) {
+      auto& other = dynamic_cast<WindowImpl&>(narrower);
+      auto widen = [&](const Erased& p) {
+        Erased out(face_.kernel()->size());
+        if (face_.as_struct())
+          other.face_.as_struct()->promote_into(*face_.as_struct(), parts, out.data(), p.data());
+        else
+          other.face_.kernel()->promote(out.data(), p.data());
+        return out;
+      };
+      take_over(other, widen);
+    } else if constexpr (Face::native) {
+      promote_kernel(narrower);
+    }
+  }
+
+  void merge(AnyWindow& other) override {
+    auto& same = dynamic_cast<WindowImpl&>(other);
+    if constexpr (requires { window_.bulk_insert(std::vector<Time>{}, std::vector<Partial>{}); }) {
+      std::vector<Time> times;
+      std::vector<Partial> partials;
+      same.window_.for_each([&](Time t, const Partial& v) {
+        times.push_back(t);
+        partials.push_back(v);
+      });
+      window_.bulk_insert(times, std::move(partials));
+    } else if constexpr (Adapter::has_items) {
+      same.window_.for_each([&](Time t, const Partial& v) { window_.insert(t, v); });
+    }
+  }
+
+  template <class, class>
+  friend class WindowImpl;
+
+ private:
+  template <class Get>
+  std::uint64_t probe(Get get) const {
+    if constexpr (requires { window_.algorithm().probe(); })
+      if constexpr (std::is_same_v<std::decay_t<decltype(window_.algorithm().probe())>, CountingProbe>)
+        return get(window_.algorithm().probe());
+    return 0;
+  }
+
+  template <class Stored, class Convert>
+  void load_partials(const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
+    LoadArchive<Stored, Convert> ar(numbers, partials, convert);
+    window_.archive(ar);
+    if (!ar.done()) throw std::invalid_argument("the stored window is longer than it says");
+  }
+
+  template <class Other, class Convert>
+  void take_over(Other& other, Convert convert) {
+    SaveArchive<typename Other::PartialType> ar;
+    other.window_.archive(ar);
+    load_partials(ar.numbers, ar.partials, convert);
+  }
+
+  // The narrower window is the same algorithm on the kernel for int64.
+  void promote_kernel(AnyWindow& narrower) {
+    using Narrow = typename NarrowerOf<typename Face::Monoid>::type;
+    if constexpr (!std::is_void_v<Narrow>) {
+      auto& other = dynamic_cast<WindowImpl<Algorithm, NativeFace<Narrow>>&>(narrower);
+      take_over(other, [](const typename Narrow::Partial& p) { return Narrow::promote(p); });
+    }
+  }
+
+  Face face_;
+  Adapter window_;
+
+ public:
+  using PartialType = Partial;
+};
+
+// --- the choice of an instantiation
+
+// Monoids that get one of their own, in algorithms that are hot too.
+template <class K>
+inline constexpr bool is_hot = false;
+template <>
+inline constexpr bool is_hot<Count> = true;
+template <class T>
+inline constexpr bool is_hot<Sum<T>> = true;
+template <class T>
+inline constexpr bool is_hot<Mean<T>> = true;
+template <class T, Wants wants>
+inline constexpr bool is_hot<Extreme<T, wants>> = true;
+template <class T>
+inline constexpr bool is_hot<Moments<T>> = true;
+
+enum class Heat { hot, cold };
+
+template <class Algorithm, Heat heat>
+std::unique_ptr<AnyWindow> make_window(const DefinitionPtr& definition, const Options& options) {
+  if (definition->object) return std::make_unique<WindowImpl<Algorithm, ObjectFace>>(definition, options);
+  if constexpr (heat == Heat::hot) {
+    if (definition->names.empty()) {
+      auto made = with_kernel(definition->kernels[0], [&]<class K>(K) -> std::unique_ptr<AnyWindow> {
+        if constexpr (is_hot<K> && requires { typename Algorithm::template On<K>; })
+          return std::make_unique<WindowImpl<Algorithm, NativeFace<K>>>(definition, options);
+        return nullptr;
+      });
+      if (made) return made;
+    }
+  }
+  return std::make_unique<WindowImpl<Algorithm, ErasedFace>>(definition, options);
+}
+
+}  // namespace sash

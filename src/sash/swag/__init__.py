@@ -1,0 +1,11 @@
+"""How it is aggregated: the window classes, one per algorithm.
+
+They are the classes of the native core itself: insert, evict and query pass through no Python.
+"""
+
+from sash._core import DabaLite, Fiba, Recalc, Window
+from sash.swag import stored
+
+stored.attach()
+
+__all__ = ["DabaLite", "Fiba", "Recalc", "Window"]
