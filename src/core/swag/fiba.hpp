@@ -141,14 +141,10 @@ class Fiba {
   }
 
   // Removes every entry up to and including that key.
-  void bulk_evict(const Key& key) {
-    while (size_ > 0 && !(key < oldest())) evict();
-  }
+  void bulk_evict(const Key& key);
 
   // Inserts entries whose keys do not decrease; equal keys combine in their order.
-  void bulk_insert(std::span<const Key> keys, std::span<const Partial> values) {
-    for (std::size_t i = 0; i < keys.size(); ++i) insert(keys[i], values[i]);
-  }
+  void bulk_insert(std::span<const Key> keys, std::span<const Partial> values);
 
   Partial query() const {
     if (!fingers || root_->level == 0) return root_->agg;
@@ -397,6 +393,15 @@ class Fiba {
     relocate(v + i, v + i + 1, y->n - i);
   }
 
+  void remove_front(Node* y, std::size_t k) {  // with the children before them
+    std::destroy_n(keys(y), k);
+    std::destroy_n(values(y), k);
+    y->n = static_cast<std::uint16_t>(y->n - k);
+    relocate(keys(y), keys(y) + k, y->n);
+    relocate(values(y), values(y) + k, y->n);
+    if (y->level > 0) relocate(children(y), children(y) + k, y->n + 1u);
+  }
+
   void place_child(Node* y, std::size_t i, Node* child) {  // entries were placed before
     Node** c = children(y);
     relocate(c + i + 1, c + i, y->n - i);
@@ -580,6 +585,60 @@ class Fiba {
     child->place = fingers ? Place::top : Place::within;
   }
 
+  // ---- bulk evict: see fiba_bulk_evict.hpp ----
+
+  // A node on the boundary, the number of its entries that go, and the entry between it and its right neighbour.
+  struct Cut {
+    Node* node;
+    std::size_t i;
+    Node* ancestor;
+    std::size_t entry;
+    Node* neighbour;  // of the root there is none
+  };
+  enum class Outcome { kept, filled, gone };
+  static constexpr std::size_t most_levels = 64;
+
+  void make_root(Node* y);
+  std::size_t search_cuts(Node* y, const Key& key, Cut* cuts) const;
+  Cut cut_beyond(Node* y) const;
+  Outcome evict_level(const Cut& cut, Outcome below);
+  void move_batch(const Cut& cut, std::size_t k);
+  void merge_into_neighbour(const Cut& cut);
+  void refresh_spines(Node* high, bool right);
+  std::uint64_t entries_below(const Node* y) const;
+
+  // ---- bulk insert: see fiba_bulk_insert.hpp ----
+
+  struct Treelet {
+    Key key;
+    Partial value;
+    Node* child;  // the one after the entry; none at the leaves
+  };
+  struct Event {
+    Node* target;
+    std::size_t first, last;  // its treelets
+  };
+  struct Level {
+    std::vector<Treelet> treelets;
+    std::vector<Event> events;
+
+    // The last `count` treelets go to that node, or, if there are none, something below it or in it changed.
+    void add(Node* target, std::size_t count) {
+      if (events.empty() || events.back().target != target) events.push_back({target, treelets.size() - count, 0});
+      events.back().last = treelets.size();
+    }
+    void clear() {
+      treelets.clear();
+      events.clear();
+    }
+  };
+
+  void search_sites(std::span<const Key> keys, std::span<const Partial> values, Level& level);
+  std::size_t fill_leaf(Node* y, std::size_t i, const Key* limit, std::span<const Key> keys, std::span<const Partial> values, std::size_t j,
+                        Level& level);
+  void interleave(Node* y, Treelet* treelets, std::size_t count);
+  Node* interleave_and_split(Node* y, Treelet* treelets, std::size_t count, Level& next);
+
   // ---- ranges ----
 
   // Entries i to j - 1 of y are in the range; what is left and right of them may be in part.
@@ -712,3 +771,6 @@ class Fiba {
 };
 
 }  // namespace sash
+
+#include "fiba_bulk_evict.hpp"
+#include "fiba_bulk_insert.hpp"
