@@ -87,6 +87,18 @@ class ByTime {
     if (size() == 0) return std::nullopt;
     return algorithm_.query(first_at(from), last_at(to));
   }
+  std::vector<Partial> query_many(const Time* from, const Time* to, std::size_t n) const
+    requires requires(const Algorithm& a, std::vector<Key> k) { a.query_many(k, k); }
+  {
+    std::vector<Key> starts, ends;
+    starts.reserve(n);
+    ends.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      starts.push_back(first_at(from[i]));
+      ends.push_back(last_at(to[i]));
+    }
+    return algorithm_.query_many(starts, ends);
+  }
   bool reaches_the_end(Time) const { return true; }
 
   std::size_t size() const { return algorithm_.size(); }

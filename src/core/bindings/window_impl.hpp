@@ -96,7 +96,10 @@ class WindowImpl final : public AnyWindow {
 
   std::vector<Scalar> query_many([[maybe_unused]] const Time* from, [[maybe_unused]] const Time* to, std::size_t n) override {
     std::vector<Scalar> out(n);
-    if constexpr (Adapter::has_ranges || Adapter::has_suffixes)
+    if constexpr (requires { window_.query_many(from, to, n); }) {
+      std::vector<Partial> found = window_.query_many(from, to, n);
+      for (std::size_t i = 0; i < n; ++i) out[i] = face_.scalar(found[i]);
+    } else if constexpr (Adapter::has_ranges || Adapter::has_suffixes)
       for (std::size_t i = 0; i < n; ++i) {
         auto found = window_.query(from[i], to[i]);
         out[i] = face_.scalar(found ? *found : face_.identity());

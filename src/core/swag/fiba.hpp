@@ -53,7 +53,7 @@ class Fiba {
   }
 
   Fiba(const Fiba& other) : Fiba(other.monoid_, other.min_arity()) {
-    other.for_each([this](const Key& key, const Partial& value) { insert(key, value); });
+    merge(other);
     torn_ = other.torn_;
   }
   Fiba(Fiba&& other) : Fiba(other.monoid_, other.min_arity()) { swap(other); }
@@ -146,30 +146,40 @@ class Fiba {
   // Inserts entries whose keys do not decrease; equal keys combine in their order.
   void bulk_insert(std::span<const Key> keys, std::span<const Partial> values);
 
+  // Takes in every entry of another tree, in time order; where both have a key, this one's value is on the left.
+  void merge(const Fiba& other) {
+    std::vector<Key> keys;
+    std::vector<Partial> values;
+    keys.reserve(other.size_);
+    values.reserve(other.size_);
+    other.for_each([&](const Key& key, const Partial& value) {
+      keys.push_back(key);
+      values.push_back(value);
+    });
+    bulk_insert(keys, values);
+  }
+
   Partial query() const {
     if (!fingers || root_->level == 0) return root_->agg;
     return monoid_.combine(monoid_.combine(left_->agg, root_->agg), right_->agg);
   }
 
   // The entries from one key to another, both included.
-  Partial query(const Key& from, const Key& to) const {
-    const Node* y = lowest_with(from, to);
-    for (;;) {
-      probe_.visit();
-      std::size_t i = rank(y, from), j = rank_after(y, to);
-      if (i < j) return range(y, i, j, from, to);
-      if (y->level == 0) return monoid_.identity();
-      y = children(y)[i];
-    }
-  }
+  Partial query(const Key& from, const Key& to) const;
+
+  // Many such ranges at once.
+  std::vector<Partial> query_many(std::span<const Key> from, std::span<const Key> to) const;
 
   // The first key at or after this one, null where there is none.
   const Key* first_from(const Key& key) const {
-    const Key* found = nullptr;
-    for (const Node* y = root_;; y = children(y)[rank(y, key)]) {
+    const Node* y = lowest_with(key, key);
+    const Key* found = y != root_ && y->place == Place::left ? &keys(y->parent)[0] : nullptr;
+    for (;;) {
       probe_.visit();
-      if (std::size_t i = rank(y, key); i < y->n) found = &keys(y)[i];
+      std::size_t i = rank(y, key);
+      if (i < y->n) found = &keys(y)[i];
       if (y->level == 0) return found;
+      y = children(y)[i];
     }
   }
 
@@ -187,15 +197,15 @@ class Fiba {
     if constexpr (Archive::loading) {
       if (arity < 2 || arity > largest_min_arity) throw std::invalid_argument("a stored window's min_arity is out of bounds");
       if (n < 0 || static_cast<std::size_t>(n) > ar.partials_left()) throw std::invalid_argument("the stored window ends too early");
-      Fiba loaded(monoid_, static_cast<std::size_t>(arity));
-      for (; n > 0; --n) {
-        Key key{};
-        Partial value = monoid_.identity();
-        archive_key(ar, key);
-        ar.partial(value);
-        if (loaded.size_ > 0 && !(loaded.youngest() < key)) throw std::invalid_argument("the stored window's entries are out of order");
-        loaded.insert(key, std::move(value));
+      std::vector<Key> keys(static_cast<std::size_t>(n));
+      std::vector<Partial> values(keys.size(), monoid_.identity());
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        archive_key(ar, keys[i]);
+        ar.partial(values[i]);
+        if (i > 0 && !(keys[i - 1] < keys[i])) throw std::invalid_argument("the stored window's entries are out of order");
       }
+      Fiba loaded(monoid_, static_cast<std::size_t>(arity));
+      loaded.bulk_insert(keys, values);
       swap(loaded);
     } else {
       for_each([&](const Key& key, const Partial& value) {
@@ -639,51 +649,13 @@ class Fiba {
   void interleave(Node* y, Treelet* treelets, std::size_t count);
   Node* interleave_and_split(Node* y, Treelet* treelets, std::size_t count, Level& next);
 
-  // ---- ranges ----
+  // ---- ranges: see fiba_range.hpp ----
 
-  // Entries i to j - 1 of y are in the range; what is left and right of them may be in part.
-  Partial range(const Node* y, std::size_t i, std::size_t j, const Key& from, const Key& to) const {
-    const Partial* v = values(y);
-    Partial sum = v[i];
-    if (y->level == 0) return j - i == 1 ? sum : fold_values(v, i, j);
-    Node** c = children(y);
-    for (std::size_t k = i + 1; k < j; ++k) sum = monoid_.combine(sum, monoid_.combine(c[k]->agg, v[k]));
-    for (const Node* l = c[i];; l = children(l)[i]) {  // all from `from` on, from the top down: each part goes to the left of the sum
-      probe_.visit();
-      i = rank(l, from);
-      if (i < l->n) {
-        Partial part = l->level == 0 ? fold_values(values(l), i, l->n) : fold_after(l, i);
-        sum = monoid_.combine(part, sum);
-      }
-      if (l->level == 0) break;
-    }
-    for (const Node* r = c[j];; r = children(r)[j]) {
-      probe_.visit();
-      j = rank_after(r, to);
-      if (j > 0) {
-        Partial part = r->level == 0 ? fold_values(values(r), 0, j) : fold_before(r, j);
-        sum = monoid_.combine(sum, part);
-      }
-      if (r->level == 0) break;
-    }
-    return sum;
-  }
-
-  // Entries from i on, each with the child after it; entries before j, each with the child before it.
-  Partial fold_after(const Node* y, std::size_t i) const {
-    const Partial* v = values(y);
-    Node** c = children(y);
-    Partial sum = monoid_.combine(v[i], c[i + 1]->agg);
-    while (++i < y->n) sum = monoid_.combine(sum, monoid_.combine(v[i], c[i + 1]->agg));
-    return sum;
-  }
-  Partial fold_before(const Node* y, std::size_t j) const {
-    const Partial* v = values(y);
-    Node** c = children(y);
-    Partial sum = monoid_.combine(c[0]->agg, v[0]);
-    for (std::size_t i = 1; i < j; ++i) sum = monoid_.combine(sum, monoid_.combine(c[i]->agg, v[i]));
-    return sum;
-  }
+  template <bool from>
+  class Chain;
+  Partial fold_between(const Node* y, std::size_t i, std::size_t j) const;
+  Partial fold_from(const Node* y, std::size_t i) const;
+  Partial fold_to(const Node* y, std::size_t j) const;
 
   // ---- all entries ----
 
@@ -774,3 +746,4 @@ class Fiba {
 
 #include "fiba_bulk_evict.hpp"
 #include "fiba_bulk_insert.hpp"
+#include "fiba_range.hpp"
