@@ -72,6 +72,13 @@ class Stream:
         """The same rows as a batch DataFrame."""
         return self.spark.read.parquet(str(self.source))
 
+    def start(
+        self, transform: Callable[[Any], Any], sink: Callable[[Any, int], None], checkpoint: str = "checkpoint", mode: str = "append"
+    ) -> Any:
+        """Start a query that stops when all files are read."""
+        writer = transform(self.read()).writeStream.foreachBatch(sink).outputMode(mode).trigger(availableNow=True)
+        return writer.option("checkpointLocation", str(self.folder / checkpoint)).start()
+
     def run(self, transform: Callable[[Any], Any], checkpoint: str = "checkpoint", mode: str = "append") -> list[list[Row]]:
         """Run until all files are read; the output of every micro-batch, also of the last ones without data."""
         out: list[list[Row]] = []
@@ -79,14 +86,7 @@ class Stream:
         def sink(df: Any, batch: int) -> None:
             out.append([tuple(row) for row in df.collect()])
 
-        query = (
-            transform(self.read())
-            .writeStream.foreachBatch(sink)
-            .outputMode(mode)
-            .trigger(availableNow=True)
-            .option("checkpointLocation", str(self.folder / checkpoint))
-            .start()
-        )
+        query = self.start(transform, sink, checkpoint, mode)
         query.awaitTermination()
         self.progress = [p for p in query.recentProgress]
         return out
