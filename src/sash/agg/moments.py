@@ -131,6 +131,6 @@ def kurtosis(column: str | None = None, *, where: Where = None, dtype: ItemType 
     >>> from sash import agg
     >>> from sash.swag import DabaLite
     >>> w = DabaLite(agg.kurtosis()); w.bulk_insert([1, 2, 3, 9]); round(w.query(), 4)
-    3.1432
+    3.0144
     """
     return _moment("kurtosis", _kurtosis, column, where, dtype)

@@ -4,7 +4,7 @@ They are the classes of the native core itself: insert, evict and query pass thr
 """
 
 from sash._core import DabaLite, Fiba, Recalc, Window
-from sash.swag import stored
+from sash.swag import columns, stored
 
 stored.attach()
 

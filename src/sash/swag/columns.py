@@ -14,7 +14,7 @@ import numpy as np
 from sash.agg.base import Aggregation
 from sash.time import timestamps
 
-__all__ = ["column", "numbers", "read", "read_ranges", "results", "rows"]
+__all__ = ["column", "length", "numbers", "objects", "read", "read_ranges", "results", "rows"]
 
 Array = np.ndarray[Any, Any]
 Numbers = tuple[Array, Array | None]
@@ -100,9 +100,10 @@ def length(values: Any) -> int:
     return len(values)
 
 
-def _objects(values: Any) -> list[Any]:
+def objects(values: Any) -> list[Any]:
+    """List the items of a column, or the records of several, as Python objects."""
     if isinstance(values, Mapping):
-        return [dict(zip(values, row, strict=True)) for row in zip(*map(_objects, values.values()), strict=True)]
+        return [dict(zip(values, row, strict=True)) for row in zip(*map(objects, values.values()), strict=True)]
     if hasattr(values, "to_pylist"):
         return list(values.to_pylist())
     if hasattr(values, "to_dict") and hasattr(values, "columns"):
@@ -136,15 +137,15 @@ def read(
         read_in = [_filtered(part, values) for part in parts]
         if all(entry is not None for entry in read_in):
             columns = [entry for entry in read_in if entry is not None]
-    objects = _objects(values) if columns is None else None
+    items = objects(values) if columns is None else None
     if sort and keys is not None:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         if columns is not None:
             columns = [(array[order], None if mask is None else mask[order]) for array, mask in columns]
-        if objects is not None:
-            objects = [objects[i] for i in order]
-    return columns, objects, None if keys is None else np.ascontiguousarray(keys), count
+        if items is not None:
+            items = [items[i] for i in order]
+    return columns, items, None if keys is None else np.ascontiguousarray(keys), count
 
 
 def _filtered(part: Aggregation, values: Any) -> Numbers | None:

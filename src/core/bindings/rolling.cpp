@@ -1,0 +1,163 @@
+// sash.slide over arrays of numbers: one kernel, many segments, no GIL
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <thread>
+
+#include "../registry.hpp"
+#include "../rolling/slide.hpp"
+#include "../swag/fiba.hpp"
+#include "module.hpp"
+
+namespace sash {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+namespace {
+
+struct Job {
+  std::size_t size = 0;  // by count, if not 0
+  Closed closed = Closed::right;
+  bool arrival = false;
+  Lower how = Lower::value;
+  const std::uint8_t* nulls = nullptr;
+  const Time* int_times = nullptr;
+  const double* float_times = nullptr;
+  Time int_period = 0;
+  double float_period = 0;
+  std::int64_t* out_ints = nullptr;
+  double* out_floats = nullptr;
+  std::atomic<bool> overflow{false};
+};
+
+void store(Job& job, std::size_t at, const Scalar& s) {
+  if (s.kind == Scalar::overflow) job.overflow.store(true, std::memory_order_relaxed);
+  if (job.out_ints)
+    job.out_ints[at] = s.i;
+  else
+    job.out_floats[at] = s.kind == Scalar::real   ? s.f
+                         : s.kind == Scalar::none ? std::numeric_limits<double>::quiet_NaN()
+                                                  : static_cast<double>(s.i);
+}
+
+// One segment [begin, end) of the columns.
+template <class K, class Input>
+void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std::size_t end) {
+  const Time* times = job.int_times ? job.int_times + begin : nullptr;
+  auto over = [&](auto read) {
+    auto emit = [&](std::size_t i, const typename K::Partial& p, std::size_t count) {
+      if constexpr (requires { kernel.lower_counted(p, count); })
+        store(job, begin + i, kernel.lower_counted(p, count));
+      else
+        store(job, begin + i, kernel.lower(job.how, p));
+    };
+    std::size_t n = end - begin;
+    if (job.size > 0) {
+      slide_by_count(kernel, n, job.size, read, emit);
+    } else if (job.arrival) {
+      Fiba<K> window{kernel};
+      slide_by_arrival(window, times, n, job.int_period, job.closed, read, emit);
+    } else if (job.float_times) {
+      slide_by_time(kernel, job.float_times + begin, n, job.float_period, job.closed, read, emit);
+    } else {
+      slide_by_time(kernel, times, n, job.int_period, job.closed, read, emit);
+    }
+  };
+  using In = typename K::Input;
+  const Input* x = values + begin;
+  if (job.nulls) {
+    const std::uint8_t* nulls = job.nulls + begin;
+    over([=, &kernel](std::size_t i) {
+      return nulls[i] ? kernel.identity() : kernel.lift(static_cast<In>(x[i]), times ? times[i] : static_cast<Time>(i));
+    });
+  } else {
+    over([=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), times ? times[i] : static_cast<Time>(i)); });
+  }
+}
+
+// The mean of windows without nulls: a sum, and a count that is known.
+template <class T>
+struct DenseMean : Sum<T> {
+  Scalar lower_counted(const typename Sum<T>::Partial& p, std::size_t count) const {
+    return count ? Scalar::of(static_cast<double>(p) / static_cast<double>(count)) : Scalar{};
+  }
+};
+
+template <class K, class Input>
+void run_all(Job& job, const K& kernel, const Input* values, const std::vector<std::size_t>& starts, std::size_t threads) {
+  std::size_t segments = starts.size() - 1;
+  if (threads <= 1 || segments == 1) {
+    for (std::size_t s = 0; s < segments; ++s) run(job, kernel, values, starts[s], starts[s + 1]);
+    return;
+  }
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    constexpr std::size_t grab = 16;  // segments at a time: keys are many and short
+    for (std::size_t s = next.fetch_add(grab); s < segments; s = next.fetch_add(grab))
+      for (std::size_t k = s; k < segments && k < s + grab; ++k) run(job, kernel, values, starts[k], starts[k + 1]);
+  };
+  std::vector<std::thread> team;
+  for (std::size_t i = 1; i < threads; ++i) team.emplace_back(work);
+  work();
+  for (auto& t : team) t.join();
+}
+
+template <class Input>
+void run_kernel(Job& job, const KernelSpec& spec, bool dense, const Input* values, const std::vector<std::size_t>& starts,
+                std::size_t threads) {
+  if (dense && spec.name == "max") return run_all(job, DenseExtreme<Input, Wants::greatest>{}, values, starts, threads);
+  if (dense && spec.name == "min") return run_all(job, DenseExtreme<Input, Wants::least>{}, values, starts, threads);
+  if (!job.nulls && spec.name == "mean" && !job.arrival) return run_all(job, DenseMean<Input>{}, values, starts, threads);
+  with_kernel(spec, [&](auto kernel) { run_all(job, kernel, values, starts, threads); });
+}
+
+}  // namespace
+
+static Binding bind(20, [](nb::module_& m) {
+  m.def(
+      "slide_array",
+      [](const std::string& kernel, const std::string& lower, nb::object values, nb::object nulls, nb::object times, nb::object period,
+         std::size_t size, int closed, bool arrival, bool dense, const std::vector<std::size_t>& starts, std::size_t threads,
+         nb::object out) {
+        Job job;
+        job.size = size;
+        job.closed = static_cast<Closed>(closed);
+        job.arrival = arrival;
+        job.how = lower_named(lower);
+        if (!nulls.is_none()) job.nulls = nb::cast<Array<std::uint8_t>>(nulls).data();
+        if (!times.is_none()) {
+          if (nb::isinstance<Array<std::int64_t>>(times)) {
+            job.int_times = nb::cast<Array<std::int64_t>>(times).data();
+            if (size == 0) job.int_period = nb::cast<Time>(period);
+          } else {
+            job.float_times = nb::cast<Array<double>>(times).data();
+            if (size == 0) job.float_period = nb::cast<double>(period);
+          }
+        }
+        if (nb::isinstance<Out<std::int64_t>>(out))
+          job.out_ints = nb::cast<Out<std::int64_t>>(out).data();
+        else
+          job.out_floats = nb::cast<Out<double>>(out).data();
+        if (nb::isinstance<Array<std::int64_t>>(values)) {
+          auto x = nb::cast<Array<std::int64_t>>(values);
+          nb::gil_scoped_release unlocked;
+          run_kernel(job, {kernel, ItemType::int64, {}}, dense, x.data(), starts, threads);
+        } else {
+          auto x = nb::cast<Array<double>>(values);
+          nb::gil_scoped_release unlocked;
+          run_kernel(job, {kernel, ItemType::float64, {}}, dense, x.data(), starts, threads);
+        }
+        return !job.overflow.load();
+      },
+      nb::arg("kernel"), nb::arg("lower"), nb::arg("values"), nb::arg("nulls").none(), nb::arg("times").none(), nb::arg("period").none(),
+      nb::arg("size"), nb::arg("closed"), nb::arg("arrival"), nb::arg("dense"), nb::arg("starts"), nb::arg("threads"), nb::arg("out"),
+      "Slide a kernel over segments of a column; False where a result does not fit int64.");
+});
+
+}  // namespace sash

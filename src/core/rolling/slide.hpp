@@ -1,0 +1,182 @@
+// Whole arrays at once
+//
+//   by count   the block form of Two-Stacks (van Herk; Gil and Werman): blocks of the window's size, suffix
+//              combinations of one block, prefix combinations of the next; a result is one suffix and one prefix.
+//              Three combines per item, no branch, no queue.
+//
+//                 block b - 1            block b
+//              | x x x [s s s s s s | p p p] x x x x x |      result = suffix ⊗ prefix
+//
+//   by time    Two-Stacks Lite on the array itself: the suffixes are made anew where a flip would be.
+//   arrival    any order: an out-of-order window follows the largest time seen so far.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../kernel.hpp"
+#include "../monoids/extreme.hpp"
+
+namespace sash {
+
+// The extreme of a window that is never empty: the value alone, and an identity that any value replaces.
+template <class T, Wants wants>
+struct DenseExtreme {
+  using Input = T;
+  using Partial = T;
+  static constexpr bool commutative = true;
+
+  Partial identity() const {
+    if constexpr (wants == Wants::greatest)
+      return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    else
+      return std::is_floating_point_v<T> ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::max();
+  }
+  Partial lift(Input x, Time) const { return x; }
+  Partial combine(T a, T b) const {
+    // NaN is the largest: a comparison with it is false, so the form decides which side stays.
+    if constexpr (wants == Wants::greatest) return a >= b || a != a ? a : b;
+    return a <= b || b != b ? a : b;
+  }
+  Scalar lower(Lower, T p) const { return Scalar::of(p); }
+};
+
+enum class Closed : std::uint8_t { right, left, both, neither };
+
+constexpr bool holds_start(Closed c) { return c == Closed::left || c == Closed::both; }
+constexpr bool holds_end(Closed c) { return c == Closed::right || c == Closed::both; }
+
+// read(i) gives the partial of item i; emit(i, partial, count) takes the result of the window that ends there.
+template <Monoid M, class Read, class Emit>
+void slide_by_count(const M& monoid, std::size_t n, std::size_t size, Read read, Emit emit) {
+  using Partial = typename M::Partial;
+  std::size_t stored = size < n ? size : n;
+  std::vector<Partial> suffix(stored + 1, monoid.identity());  // of the block before, by place in the block
+  for (std::size_t begin = 0; begin < n; begin += size) {
+    std::size_t end = begin + size < n ? begin + size : n;
+    Partial prefix = read(begin);
+    if (begin == 0) {
+      emit(0, prefix, 1);
+      for (std::size_t i = 1; i < end; ++i) {
+        prefix = monoid.combine(prefix, read(i));
+        emit(i, prefix, i + 1);
+      }
+    } else {
+      const Partial* before = suffix.data() + 1 - begin;
+      if (size > 1)
+        emit(begin, monoid.combine(before[begin], prefix), size);
+      else
+        emit(begin, prefix, size);
+      std::size_t last = end == begin + size ? end - 1 : end;  // the window of a block's last item is the block
+      for (std::size_t i = begin + 1; i < last; ++i) {
+        prefix = monoid.combine(prefix, read(i));
+        emit(i, monoid.combine(before[i], prefix), size);
+      }
+      if (last < end && last > begin) emit(last, monoid.combine(prefix, read(last)), size);
+    }
+    if (end < n) {
+      Partial sum = read(end - 1);
+      suffix[size - 1] = sum;
+      for (std::size_t j = size - 1; j > 1; --j) {
+        sum = monoid.combine(read(begin + j - 1), sum);
+        suffix[j - 1] = sum;
+      }
+    }
+  }
+}
+
+// Two pointers over times that do not decrease: [lo, hi) are the items of the window of item i.
+template <class T>
+class TimeSpan {
+ public:
+  TimeSpan(const T* times, std::size_t n, T period, Closed closed) : times_(times), n_(n), period_(period), closed_(closed) {}
+
+  // hi for the window that ends at item i: items with an equal time count too where the end is closed.
+  std::size_t reach(std::size_t i, std::size_t hi) const {
+    T t = times_[i];
+    if (holds_end(closed_))
+      while (hi < n_ && times_[hi] <= t) ++hi;
+    else
+      while (hi < n_ && times_[hi] < t) ++hi;
+    return hi;
+  }
+  std::size_t leave(std::size_t i, std::size_t lo, std::size_t hi) const {
+    T start = minus(times_[i]);
+    if (holds_start(closed_))
+      while (lo < hi && times_[lo] < start) ++lo;
+    else
+      while (lo < hi && times_[lo] <= start) ++lo;
+    return lo;
+  }
+
+ private:
+  T minus(T t) const {
+    if constexpr (std::is_integral_v<T>)
+      if (t < std::numeric_limits<T>::lowest() + period_) return std::numeric_limits<T>::lowest();
+    return t - period_;
+  }
+  const T* times_;
+  std::size_t n_;
+  T period_;
+  Closed closed_;
+};
+
+template <Monoid M, class T, class Read, class Emit>
+void slide_by_time(const M& monoid, const T* times, std::size_t n, T period, Closed closed, Read read, Emit emit) {
+  using Partial = typename M::Partial;
+  TimeSpan<T> span(times, n, period, closed);
+  std::vector<Partial> ready;      // ready[j]: items base + j up to turn, combined
+  std::size_t base = 0, turn = 0;  // items before turn are in ready, those from turn on in back
+  Partial back = monoid.identity();
+  for (std::size_t i = 0, lo = 0, hi = 0; i < n; ++i) {
+    for (std::size_t stop = span.reach(i, hi); hi < stop; ++hi) back = monoid.combine(back, read(hi));
+    lo = span.leave(i, lo, hi);
+    if (lo > turn) {  // an item of back has left: turn
+      std::size_t count = hi - lo;
+      if (ready.size() < count) ready.resize(count, monoid.identity());
+      if (count > 0) {
+        Partial sum = read(hi - 1);
+        ready[count - 1] = sum;
+        for (std::size_t j = count - 1; j > 0; --j) {
+          sum = monoid.combine(read(lo + j - 1), sum);
+          ready[j - 1] = sum;
+        }
+      }
+      base = lo;
+      turn = hi;
+      back = monoid.identity();
+    }
+    if (lo < turn)
+      emit(i, hi > turn ? monoid.combine(ready[lo - base], back) : ready[lo - base], hi - lo);
+    else
+      emit(i, back, hi - lo);
+  }
+}
+
+// Result i is the window that ends at the largest time up to item i. Window is an out-of-order one, keyed by time.
+template <class Window, class Read, class Emit>
+void slide_by_arrival(Window& window, const Time* times, std::size_t n, Time period, Closed closed, Read read, Emit emit) {
+  Time newest = std::numeric_limits<Time>::lowest();
+  for (std::size_t i = 0; i < n; ++i) {
+    Time t = times[i];
+    bool moved = t > newest;
+    if (moved) newest = t;
+    Time start = newest < std::numeric_limits<Time>::lowest() + period ? std::numeric_limits<Time>::lowest() : newest - period;
+    Time out = holds_start(closed) ? start - 1 : start;  // the newest time that is outside
+    if (holds_start(closed) && start == std::numeric_limits<Time>::lowest()) {
+      window.insert(t, read(i));
+    } else {
+      if (t > out) window.insert(t, read(i));
+      if (moved && window.size() > 0 && window.oldest() <= out) window.bulk_evict(out);
+    }
+    if (holds_end(closed))
+      emit(i, window.query(), window.size());
+    else
+      emit(i, window.query(std::numeric_limits<Time>::lowest(), newest - 1), window.size());
+  }
+}
+
+}  // namespace sash

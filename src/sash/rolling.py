@@ -1,0 +1,271 @@
+"""Whole arrays at once: slide()."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from sash import _core, swag
+from sash import time as times_
+from sash.agg.base import Aggregation, Native
+from sash.errors import OutOfOrderError
+from sash.swag.columns import Numbers, column, length, numbers, results
+
+__all__ = ["slide"]
+
+Array = np.ndarray[Any, Any]
+Closed = Literal["right", "left", "both", "neither"]
+_CLOSED: Final = ("right", "left", "both", "neither")
+_NEVER_EMPTY: Final = ("right", "both")  # the item itself is in its window
+_ZERO_WHEN_EMPTY: Final = {"count", "sum"}
+
+
+def slide(
+    values: Any,
+    *,
+    agg: Aggregation,
+    size: int | None = None,
+    times: Any = None,
+    period: Any = None,
+    by: Any = None,
+    order: Literal["time", "arrival"] = "time",
+    closed: Closed = "right",
+    algorithm: str = "auto",
+) -> Array:
+    """Aggregate a sliding window ending at every item.
+
+    By count (``size``) or by time (``times`` and ``period``); ``by`` gives every key windows of its own. With
+    ``order="arrival"`` items come in any order, and result i is the window that ends at the largest time so far.
+
+    Cost: amortised O(1) combines per item in order, O(log d) for an item d places late.
+
+    >>> from sash import agg
+    >>> slide([3, 1, 4, 1, 5], agg=agg.max(), size=3)
+    array([3, 3, 4, 4, 5])
+    >>> slide([3, 1, 4], agg=agg.sum(), times=[0, 60, 90], period=60)   # (t - 60, t]
+    array([3, 1, 5])
+    >>> slide([3, 1, 4], agg=agg.sum(), times=[0, 60, 90], period=60, closed="both")   # [t - 60, t]
+    array([3, 4, 5])
+    >>> slide([1, 2, 3, 4], agg=agg.sum(), size=2, by=["a", "b", "a", "b"])
+    array([1, 2, 4, 6])
+    """
+    plan = _Plan(values, agg, size, times, period, by, order, closed, algorithm)
+    if plan.count == 0:
+        return plan.empty_result()
+    if plan.by is not None:
+        return _by_key(plan)
+    return _run(plan, np.array([0, plan.count]))
+
+
+class _Plan:
+    """The arguments of slide(), read and checked."""
+
+    def __init__(
+        self, values: Any, agg: Aggregation, size: Any, times: Any, period: Any, by: Any, order: str, closed: str, algorithm: str
+    ) -> None:
+        if not isinstance(agg, Aggregation):
+            raise TypeError(f"agg={agg!r} is not an aggregation. Pass one of sash.agg, e.g. agg=agg.sum().")
+        if (size is None) == (period is None):
+            raise ValueError("a window is by count or by time. Pass either size=, or times= and period=.")
+        if period is not None and times is None:
+            raise ValueError("period= needs the times of the items. Pass times=, one per value.")
+        if closed not in _CLOSED:
+            raise ValueError(f"closed={closed!r} is not known. Use 'right', 'left', 'both' or 'neither'.")
+        if order not in ("time", "arrival"):
+            raise ValueError(f"order={order!r} is not known. Use 'time' or 'arrival'.")
+        if order == "arrival" and period is None:
+            raise ValueError("order='arrival' follows time. Pass times= and period=, or leave order out for windows by count.")
+        if size is not None:
+            if closed != "right":
+                raise ValueError(f"closed={closed!r} is about times. Leave it out for windows by count.")
+            if isinstance(size, bool) or not isinstance(size, int | np.integer):
+                raise TypeError(f"size={size!r} is not a count. Use a whole number of items.")
+            if size < 1:
+                raise ValueError(f"size={size} is too small. A window holds at least 1 item.")
+        if not hasattr(values, "__len__"):
+            values = list(values)
+        self.aggregation, self.order, self.closed, self.algorithm = agg, order, closed, algorithm
+        self.values, self.count = values, length(values)
+        self.size = int(size) if size is not None else 0
+        self.times = None if times is None else times_.timestamps(times if hasattr(times, "__len__") else list(times))
+        self.by = by
+        for name, other in (("times", self.times), ("by", by)):
+            if other is not None and len(other) != self.count:
+                raise ValueError(f"there are {self.count} values but {len(other)} {name}. Pass one per value.")
+        self.period: int | float = 0
+        if period is not None:
+            assert self.times is not None
+            floats = self.times.dtype.kind == "f"
+            self.period = float(period) if floats and isinstance(period, int | float | np.number) else times_.duration(period)
+            if not self.period > 0:
+                raise ValueError(f"period={period!r} is too short. A window reaches back by more than 0.")
+        self.numbers = None if agg.parts or callable(agg.where) or isinstance(agg.where, str) else numbers(column(values, agg.column))
+        self.native: Native | None = None
+        if self.numbers is not None and agg.dtype != "object" and algorithm == "auto":
+            if agg.dtype == "float64":
+                self.numbers = (self.numbers[0].astype(np.float64, copy=False), self.numbers[1])
+            native = agg.native("int64" if self.numbers[0].dtype.kind == "i" else "float64")
+            truth = native is not None and native.lowers[0] in ("any", "all")
+            floats_by_arrival = order == "arrival" and self.times is not None and self.times.dtype.kind == "f"
+            times_lost = native is not None and native.lowers[0] == "time" and self.times is not None and self.times.dtype.kind == "f"
+            if native is not None and len(native.lowers) == 1 and not truth and not floats_by_arrival and not times_lost:
+                self.native = native
+
+    def dtype(self) -> Any:
+        """The type of native results: from the aggregation, the input type and ``closed`` alone."""
+        assert self.native is not None and self.numbers is not None
+        lower, (array, mask) = self.native.lowers[0], self.numbers
+        integers = lower in ("count", "time", "bits") or (lower in ("sum", "value") and array.dtype.kind == "i")
+        never_empty = self.aggregation.name in _ZERO_WHEN_EMPTY or (mask is None and (self.size > 0 or self.closed in _NEVER_EMPTY))
+        return np.int64 if integers and never_empty else np.float64
+
+    def empty_result(self) -> Array:
+        return np.empty(0, self.dtype() if self.native is not None else object)
+
+
+def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
+    """Slide over segments; ``order`` brings the rows of a key together."""
+    if plan.times is not None and plan.order == "time":
+        _check_order(plan.times if order is None else plan.times[order], starts)
+    if plan.native is None:
+        return _run_windows(plan, starts, order)
+    assert plan.numbers is not None
+    array, mask = plan.numbers
+    columns: list[Array | None] = [array, mask, plan.times]
+    if order is not None:
+        columns = [None if c is None else c[order] for c in columns]
+    out = np.empty(plan.count, plan.dtype())
+    dense = mask is None and (plan.size > 0 or plan.closed in _NEVER_EMPTY)
+    fits = _core.slide_array(
+        plan.native.kernel,
+        plan.native.lowers[0],
+        np.ascontiguousarray(columns[0]),
+        columns[1],
+        None if columns[2] is None else np.ascontiguousarray(columns[2]),
+        plan.period,
+        plan.size,
+        _CLOSED.index(plan.closed),
+        plan.order == "arrival",
+        dense,
+        starts.tolist(),
+        min(os.cpu_count() or 1, 8),
+        out,
+    )
+    if not fits:
+        raise OverflowError("a result does not fit int64. Use float items (dtype='float64') or a smaller window.")
+    return out
+
+
+def _check_order(keys: Array, starts: Array) -> None:
+    late = np.flatnonzero(keys[1:] < keys[:-1]) + 1
+    late = late[~np.isin(late, starts)] if len(starts) > 2 else late
+    if late.size:
+        at = int(late[0])
+        raise OutOfOrderError(
+            f"time {keys[at]} follows {keys[at - 1]}. order='time' needs times that do not decrease (within a key); "
+            "sort the items, or use order='arrival'."
+        )
+
+
+def _by_key(plan: _Plan) -> Array:
+    codes = _codes(plan.by)
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.concatenate(([True], np.diff(codes[order]) != 0)))
+    found = _run(plan, np.append(starts, plan.count), order)
+    out = np.empty_like(found)
+    out[order] = found
+    return out
+
+
+def _codes(keys: Any) -> Array:
+    """Number the keys; equal keys get equal numbers."""
+    as_numbers: Numbers | None = numbers(keys)
+    if as_numbers is not None and as_numbers[1] is None and as_numbers[0].dtype.kind == "i":
+        return as_numbers[0]
+    values = keys.to_pylist() if hasattr(keys, "to_pylist") else keys.tolist() if hasattr(keys, "tolist") else list(keys)
+    seen: dict[Any, int] = {}
+    return np.fromiter((seen.setdefault(key, len(seen)) for key in values), np.int64, len(values))
+
+
+# --- any aggregation, any algorithm: a window per key, driven item by item
+
+
+def _window_class(name: str) -> type[_core.Window]:
+    known = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls).lower(): cls for cls in swag.__all__ if cls not in ("Window", "Keyed")}
+    if name not in known:
+        raise ValueError(f"algorithm={name!r} is not known. Use 'auto' or one of: {', '.join(sorted(known))}.")
+    cls: type[_core.Window] = getattr(swag, known[name])
+    return cls
+
+
+def _run_windows(plan: _Plan, starts: Array, order: Array | None) -> Array:
+    default = "fiba" if plan.order == "arrival" else "daba_lite" if plan.aggregation.associative else "recalc"
+    make = _window_class(default if plan.algorithm == "auto" else plan.algorithm)
+    items = _items(plan)
+    keys = plan.times
+    if order is not None:
+        items = [items[i] for i in order]
+        keys = None if keys is None else keys[order]
+    out: list[Any] = []
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        window = make(plan.aggregation)
+        segment = None if keys is None else keys[begin:end].tolist()
+        out += (_arrival if plan.order == "arrival" else _in_time)(plan, window, items[begin:end], segment)
+    return results(out)
+
+
+def _items(plan: _Plan) -> list[Any]:
+    values = plan.values
+    if plan.numbers is not None:
+        array, mask = plan.numbers
+        return array.tolist() if mask is None else [None if null else x for x, null in zip(array.tolist(), mask, strict=True)]
+    return swag.columns.objects(values)
+
+
+def _in_time(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None) -> list[Any]:
+    out = []
+    if plan.size:
+        for i, item in enumerate(items):
+            window.insert(item, keys[i]) if keys is not None else window.insert(item)
+            if i >= plan.size:
+                window.evict()
+            out.append(window.query())
+        return out
+    assert keys is not None
+    with_end, with_start = plan.closed in ("right", "both"), plan.closed in ("left", "both")
+    distinct = type(window).__name__ in ("Fiba", "BlockFiba", "BTree")  # equal times are one entry there
+    lo = hi = 0
+    for t in keys:
+        while hi < len(keys) and (keys[hi] <= t if with_end else keys[hi] < t):
+            window.insert(items[hi], keys[hi])
+            hi += 1
+        while lo < hi and (keys[lo] < t - plan.period if with_start else keys[lo] <= t - plan.period):
+            if not distinct or lo + 1 == len(keys) or keys[lo + 1] != keys[lo] or lo + 1 == hi:
+                window.evict()
+            lo += 1
+        out.append(window.query())
+    return out
+
+
+def _arrival(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None) -> list[Any]:
+    assert keys is not None
+    with_end, with_start = plan.closed in ("right", "both"), plan.closed in ("left", "both")
+    held: list[Any] = []
+    out, newest = [], keys[0] if keys else 0
+    for item, t in zip(items, keys, strict=True):
+        newest = max(newest, t)
+        start = newest - plan.period
+        if t > start or (with_start and t == start):
+            window.insert(item, t)
+        while len(window) and (window.oldest < start if with_start else window.oldest <= start):
+            window.evict()
+        if with_end:
+            out.append(window.query())
+        else:
+            held = [time for time, _ in window.items()]
+            inside = [time for time in held if time < newest]
+            out.append(window.query(inside[0], inside[-1]) if inside else plan.aggregation.lower(plan.aggregation.identity()))
+    return out
