@@ -1,0 +1,468 @@
+// The tree under BlockFiba, with fingers at both of its ends
+//
+// A B+-tree whose partials depend on where a node lies: a child off the spines has its partial in its parent; a
+// child on a spine has none there. What is beside the spines is kept here instead, level by level:
+//
+//                         root
+//              .-----------+------------.            spine_[l].left_fold    children 1.. of the left node
+//           left_1        ...        right_1         spine_[l].left_rest    left_fold of l, l + 1, ... up to below the root
+//         .----+---.               .----+---.        spine_[l].right_fold   children ..n-2 of the right node; root: 1..n-2
+//       head_     ...             ...     tail_      spine_[l].right_rest   right_fold of the root, ..., l + 1, l
+//      [suffixes_]                    [prefixes_]
+//
+//   suffixes_[i]   head_ from entry i on, and all that is beside the left spine
+//   prefixes_[i]   tail_ up to entry i
+//
+// So a change at an end touches the ends alone, and one at distance d the O(log d) levels below where its path
+// leaves a spine. No node knows its parent: a path is recorded on the way down, and above the spine is the spine.
+
+#pragma once
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "../monoid.hpp"
+#include "../slab_pool.hpp"
+#include "block_nodes.hpp"
+
+namespace sash::block {
+
+template <Monoid M, class Key, int LeafCap, int Fan>
+class Tree {
+  static_assert(LeafCap >= 4 && Fan >= 4, "a split must leave both halves at least a quarter full");
+
+ public:
+  using Partial = typename M::Partial;
+
+ protected:
+  using Leaf = block::Leaf<Key, Partial, LeafCap>;
+  using Inner = block::Inner<Key, Partial, Fan>;
+
+  struct Spine {
+    Inner* left;
+    Inner* right;
+    Partial left_fold, left_rest, right_fold, right_rest;
+  };
+
+  // A child on its way into a parent.
+  struct Child {
+    Key key;
+    void* node;
+    std::int64_t count;
+    Partial agg;
+  };
+  using Brood = std::vector<Child>;
+
+  // From a leaf up: at[l] is a node of level l and the child of it that was taken. Known up to `top`, where the
+  // path meets a spine; climb() goes on along that spine. Beside it, which levels of the spines must be mended.
+  struct Path {
+    static constexpr int highest = 48, clean = 1 << 20;
+    struct Step {
+      Inner* node;
+      int i;
+    } at[highest];
+    Leaf* leaf;
+    int top = 0;
+    bool left = false;
+    int high = 0, left_from = clean, right_from = clean;
+  };
+
+  explicit Tree(M monoid)
+      : monoid_(std::move(monoid)), suffixes_(LeafCap, nothing(one())), prefixes_(suffixes_), before_(one()), after_(one()) {
+    suffixes_[0] = one();
+    spine_.push_back(blank());
+  }
+
+  Partial one() const { return monoid_.identity(); }
+  Partial combine(const Partial& a, const Partial& b) const { return monoid_.combine(a, b); }
+
+  Partial fold(const Partial* v, int from, int to) const {
+    if (from >= to) return one();
+    Partial sum = v[from];
+    for (int i = from + 1; i < to; ++i) sum = combine(sum, v[i]);
+    return sum;
+  }
+  Partial fold(const Inner* node, int from, int to) const { return fold(node->agg.at, from, to); }
+  Partial fold(const Leaf* leaf, int from, int to) const { return fold(leaf->v.at, from, to); }
+
+  static std::int64_t count(const Inner* node, int from, int to) {
+    std::int64_t sum = 0;
+    for (int i = from; i < to; ++i) sum += node->count[i];
+    return sum;
+  }
+
+  Inner* root() const { return spine_[height_].left; }
+  bool on_spine(const void* node, int level) const {
+    return level ? node == spine_[level].left || node == spine_[level].right : node == head_ || node == tail_;
+  }
+
+  // ---- finding
+
+  // The leaf that key belongs to, from the nearer end.
+  Leaf* find(const Key& key, Path& path) const {
+    void* node = head_;
+    int level = 0;
+    for (;; ++level) {
+      if (level == height_) {
+        if (level) node = root();
+        break;
+      }
+      const Spine& above = spine_[level + 1];
+      if (!(key < above.right->key[above.right->n - 1])) {
+        node = level ? static_cast<void*>(spine_[level].right) : tail_;
+        break;
+      }
+      if (key < above.left->key[1]) {
+        node = level ? static_cast<void*>(spine_[level].left) : head_;
+        path.left = true;
+        break;
+      }
+      probe_.visit(2);
+    }
+    path.top = level;
+    for (; level > 0; --level) {
+      auto* inner = static_cast<Inner*>(node);
+      int i = child_of(*inner, key);
+      path.at[level] = {inner, i};
+      node = inner->child[i];
+      probe_.visit();
+    }
+    return path.leaf = static_cast<Leaf*>(node);
+  }
+
+  // The path of the first or the last leaf.
+  void find_end(bool left, Path& path) const {
+    path.top = 0;
+    path.left = left;
+    path.leaf = left ? head_ : tail_;
+  }
+
+  void climb(Path& path, int level) const {
+    while (path.top < level) {
+      Inner* node = path.left ? spine_[path.top + 1].left : spine_[path.top + 1].right;
+      path.at[++path.top] = {node, path.left ? 0 : node->n - 1};
+    }
+  }
+
+  // ---- mending partials: what changed is noted in the path, bottom up, then mended, top down
+
+  void touch(Path& path, const void* node, int level) const {
+    path.high = std::max(path.high, level);
+    if (node == (level ? static_cast<void*>(spine_[level].left) : head_) && level < height_)
+      path.left_from = std::min(path.left_from, level);
+    if (node == (level ? static_cast<void*>(spine_[level].right) : tail_)) path.right_from = std::min(path.right_from, level);
+  }
+  void touch_all(Path& path) const {
+    path.high = height_;
+    path.left_from = path.right_from = 0;
+  }
+
+  // The partial of child i of parent, from what is in the child.
+  void sum_up(Inner* parent, int i, int level) {
+    if (level == 1) {
+      auto* leaf = static_cast<Leaf*>(parent->child[i]);
+      parent->agg[i] = fold(leaf, 0, leaf->n);
+      parent->count[i] = leaf->n;
+    } else {
+      auto* node = static_cast<Inner*>(parent->child[i]);
+      parent->agg[i] = fold(node, 0, node->n);
+      parent->count[i] = count(node, 0, node->n);
+    }
+  }
+
+  // From a changed node up to where the path meets a spine.
+  void refresh(Path& path, int level) {
+    if (level == height_) return;
+    touch(path, level ? static_cast<void*>(path.at[level].node) : path.leaf, level);
+    while (!on_spine(level ? static_cast<void*>(path.at[level].node) : path.leaf, level)) {
+      climb(path, level + 1);
+      auto [parent, i] = path.at[++level];
+      sum_up(parent, i, level);
+      touch(path, parent, level);
+    }
+  }
+
+  void mend(Path& path) {
+    if (path.left_from <= path.high) mend_left(path.high, path.left_from);
+    if (path.right_from <= path.high) mend_right(path.high, path.right_from);
+  }
+
+  void mend_left(int high, int from) {
+    for (int l = std::min(high, height_ - 1); l > 0; --l) {
+      Spine& s = spine_[l];
+      if (l >= from) {
+        s.left = static_cast<Inner*>(spine_[l + 1].left->child[0]);
+        s.left_fold = fold(s.left, 1, s.left->n);
+      }
+      s.left_rest = l == height_ - 1 ? s.left_fold : combine(s.left_fold, spine_[l + 1].left_rest);
+    }
+    if (from == 0 && height_) {
+      auto* head = static_cast<Leaf*>(spine_[1].left->child[0]);
+      if (head != head_) lo_ = 0;
+      head_ = head;
+    }
+    if (from == 0) turn_ = head_->n;
+    suffix(turn_ - 1);
+  }
+
+  void mend_right(int high, int from) {
+    for (int l = std::min(high, height_); l > 0; --l) {
+      Spine& s = spine_[l];
+      if (l >= from) {
+        if (l < height_) s.right = static_cast<Inner*>(spine_[l + 1].right->child[spine_[l + 1].right->n - 1]);
+        s.right_fold = fold(s.right, l == height_ ? 1 : 0, s.right->n - 1);
+      }
+      s.right_rest = l == height_ ? s.right_fold : combine(spine_[l + 1].right_rest, s.right_fold);
+    }
+    if (from == 0) {
+      tail_ = height_ ? static_cast<Leaf*>(spine_[1].right->child[spine_[1].right->n - 1]) : head_;
+      prefix(tail_start());
+    }
+    before_ = height_ ? spine_[1].right_rest : one();
+  }
+
+  // Suffixes of the head from entry p down to the oldest.
+  void suffix(int p) {
+    for (int i = p; i >= lo_; --i) {
+      if (i + 1 < turn_)
+        suffixes_[i] = combine(head_->v[i], suffixes_[i + 1]);
+      else
+        suffixes_[i] = height_ > 1 ? combine(head_->v[i], spine_[1].left_rest) : head_->v[i];
+    }
+  }
+
+  // A window of one leaf is two stacks: suffixes up to turn_, prefixes from there.
+  int tail_start() const { return height_ ? 0 : turn_; }
+
+  // Prefixes of the tail from entry p on.
+  void prefix(int p) {
+    int start = tail_start();
+    known_ = std::max(start, std::min(known_, p));
+    for (; known_ < tail_->n; ++known_)
+      prefixes_[known_] = known_ > start ? combine(prefixes_[known_ - 1], tail_->v[known_]) : tail_->v[known_];
+    after_ = known_ > start ? prefixes_[known_ - 1] : one();
+  }
+
+  // The head's entries to the front of its block.
+  void settle_head() {
+    if (lo_ == 0) return;
+    if (tail_ == head_) known_ = std::max(known_ - lo_, turn_ - lo_);
+    std::move(suffixes_.begin() + lo_, suffixes_.begin() + turn_, suffixes_.begin());
+    if (tail_ == head_) std::move(prefixes_.begin() + turn_, prefixes_.begin() + known_ + lo_, prefixes_.begin() + turn_ - lo_);
+    block::close(*head_, 0, lo_, one());
+    turn_ -= lo_;
+    lo_ = 0;
+  }
+
+  // ---- growing
+
+  // Gives the node of the path at `level` new children behind the one the path took, whose own content has
+  // changed. A node that overflows is dealt out over siblings, which go up in turn. Returns the highest level touched.
+  int adopt(Path& path, int level, Brood& brood) {
+    for (;; ++level) {
+      if (level > height_) sprout(path);
+      climb(path, level);
+      auto [node, i] = path.at[level];
+      if (node->child[i] != (level > 1 ? static_cast<void*>(spine_[level - 1].left) : head_)) sum_up(node, i, level);
+      touch(path, node, level);
+      int k = static_cast<int>(brood.size());
+      if (node->n + k <= Fan) {
+        block::open(*node, i + 1, k);
+        for (int j = 0; j < k; ++j) set(node, i + 1 + j, brood[j]);
+        return level;
+      }
+      auto& all = scratch(level);
+      all.clear();
+      for (int j = 0; j < node->n; ++j) {
+        all.push_back(get(node, j));
+        if (j == i)
+          for (Child& c : brood) all.push_back(std::move(c));
+      }
+      deal(node, level, all, brood, i + 1 == node->n ? 1 : i == 0 ? -1 : 0);
+    }
+  }
+
+  // Deals children out over node and as many new siblings as it takes; at an edge of the tree the node that
+  // time moves away from is left fuller.
+  void deal(Inner* node, int level, Brood& all, Brood& siblings, int edge) {
+    siblings.clear();
+    int c = static_cast<int>(all.size()), fill = Fan * 3 / 4;
+    int parts = c <= Fan ? 1 : (c + fill - 1) / fill;
+    bool last_on_spine = node == spine_[level].right;
+    probe_.restructure(static_cast<std::size_t>(parts - 1));
+    for (int part = 0, from = 0; part < parts; ++part) {
+      int to = c * (part + 1) / parts;
+      if (parts == 2 && c == Fan + 1 && part == 0) to = edge > 0 ? fill : edge < 0 ? c - fill : (c + 1) / 2;
+      Inner* into = part ? inners_.take(one()) : node;
+      into->release(0, into->n, one());
+      into->n = to - from;
+      for (int j = from; j < to; ++j) set(into, j - from, all[j]);
+      if (part) {
+        bool spine = last_on_spine && part == parts - 1;
+        siblings.push_back({into->key[0], into, count(into, 0, into->n), spine ? one() : fold(into, 0, into->n)});
+      }
+      from = to;
+    }
+  }
+
+  Child get(Inner* node, int i) { return {node->key[i], node->child[i], node->count[i], std::move(node->agg[i])}; }
+  void set(Inner* node, int i, Child& c) {
+    node->key[i] = c.key;
+    node->child[i] = c.node;
+    node->count[i] = c.count;
+    node->agg[i] = std::move(c.agg);
+  }
+
+  Brood& scratch(int level) {
+    if (static_cast<int>(scratch_.size()) <= level) scratch_.resize(level + 1);
+    return scratch_[level];
+  }
+
+  // A new root above the old one.
+  void sprout(Path& path) {
+    void* old = height_ ? static_cast<void*>(root()) : head_;
+    Inner* node = inners_.take(one());
+    node->n = 1;
+    node->child[0] = old;
+    spine_.push_back(blank());
+    ++height_;
+    spine_[height_].left = spine_[height_].right = node;
+    path.left_from = path.right_from = 0;  // the old root has become a node of the left spine
+  }
+
+  // ---- shrinking
+
+  // Restores arities from the node of the path at `level` up. Returns the highest level touched.
+  int settle(Path& path, int level) {
+    for (;; ++level) {
+      if (level == height_) {
+        if (level && root()->n == 1) return wither(path);
+        return level;
+      }
+      void* node = level ? static_cast<void*>(path.at[level].node) : path.leaf;
+      if (level ? path.at[level].node->n >= Inner::least : path.leaf->n >= Leaf::least || on_spine(node, 0)) return level;
+      climb(path, level + 1);
+      auto& [parent, i] = path.at[level + 1];
+      int k = i + 1 < parent->n ? i : i - 1;
+      bool merged = level_out(path, parent, k, level);
+      touch(path, parent, level + 1);
+      if (merged && k < i) i = k;
+      if (level)
+        path.at[level].node = static_cast<Inner*>(parent->child[i]);
+      else
+        path.leaf = static_cast<Leaf*>(parent->child[i]);
+      if (!merged) return level + 1;
+    }
+  }
+
+  // Merges children k and k + 1 of parent, nodes of `level`, or shares their content out evenly. Returns whether they merged.
+  bool level_out(Path& path, Inner* parent, int k, int level) {
+    probe_.restructure();
+    if (level)
+      return level_out(path, parent, k, level, static_cast<Inner*>(parent->child[k]), static_cast<Inner*>(parent->child[k + 1]), inners_);
+    auto* a = static_cast<Leaf*>(parent->child[k]);
+    if (a == head_) settle_head();
+    return level_out(path, parent, k, level, a, static_cast<Leaf*>(parent->child[k + 1]), leaves_);
+  }
+
+  template <class Node>
+  bool level_out(Path& path, Inner* parent, int k, int level, Node* a, Node* b, SlabPool<Node>& pool) {
+    touch(path, a, level);
+    touch(path, b, level);
+    bool left = level ? a == static_cast<void*>(spine_[level].left) : a == static_cast<void*>(head_);
+    bool right = level ? b == static_cast<void*>(spine_[level].right) : b == static_cast<void*>(tail_);
+    bool merge = a->n + b->n <= Node::cap;
+    if (merge) {
+      block::pour(*a, *b, b->n, one());
+      pool.give(b);
+      block::close(*parent, k + 1, 1, one());
+      if (right && level) spine_[level].right = static_cast<Inner*>(static_cast<void*>(a));
+      if (right && !level) tail_ = static_cast<Leaf*>(static_cast<void*>(a));
+      if (!left && !right) sum_up(parent, k, level + 1);
+    } else {
+      block::pour(*a, *b, (a->n + b->n + 1) / 2 - a->n, one());
+      parent->key[k + 1] = b->first();
+      if (!left) sum_up(parent, k, level + 1);
+      if (!right) sum_up(parent, k + 1, level + 1);
+    }
+    return merge;
+  }
+
+  // A root with one child makes way for it.
+  int wither(Path& path) {
+    while (height_ && root()->n == 1) {
+      void* child = root()->child[0];
+      root()->release(0, 1, one());
+      inners_.give(root());
+      spine_.pop_back();
+      --height_;
+      if (height_)
+        spine_[height_].left = spine_[height_].right = static_cast<Inner*>(child);
+      else {
+        if (child != head_) lo_ = 0;
+        head_ = tail_ = static_cast<Leaf*>(child);
+      }
+    }
+    touch_all(path);
+    return height_;
+  }
+
+  Leaf* new_leaf() {
+    reclaim(2);
+    return leaves_.take(one());
+  }
+
+  void free_leaf(Leaf* leaf) {
+    leaf->release(0, leaf->n, one());
+    leaves_.give(leaf);
+  }
+
+  // ---- the dead: subtrees cut off whole, taken apart a few leaves at a time by later operations
+
+  void bury(void* node, int level) { dead_.push_back({node, level}); }
+
+  void reclaim(int leaves) {
+    while (leaves > 0 && !dead_.empty()) {
+      auto [node, level] = dead_.back();
+      dead_.pop_back();
+      if (level == 0) {
+        free_leaf(static_cast<Leaf*>(node));
+        --leaves;
+      } else {
+        auto* inner = static_cast<Inner*>(node);
+        for (int i = 0; i < inner->n; ++i) bury(inner->child[i], level - 1);
+        inner->release(0, inner->n, one());
+        inners_.give(inner);
+      }
+    }
+  }
+
+  Spine blank() const { return {nullptr, nullptr, one(), one(), one(), one()}; }
+
+  M monoid_;
+  [[no_unique_address]] ProbeOf<M> probe_;
+  SlabPool<Leaf> leaves_;
+  SlabPool<Inner> inners_;
+
+  int height_ = 0;            // the root's level; 0: one leaf
+  std::vector<Spine> spine_;  // [0] unused
+
+  Leaf* head_ = nullptr;
+  Leaf* tail_ = nullptr;
+  int lo_ = 0;                     // the head's oldest entry
+  int turn_ = 0;                   // suffixes_ cover [lo_, turn_) of the head: all of it, or one of two stacks
+  int known_ = 0;                  // prefixes_ hold for the tail's entries before this one
+  std::vector<Partial> suffixes_;  // with lo_ < turn_ whenever there is an entry
+  std::vector<Partial> prefixes_;
+  Partial before_, after_;  // query = suffixes_[lo_], before_, after_; split at the tail, or at the roaming finger
+
+  struct Dead {
+    void* node;
+    int level;
+  };
+  std::vector<Dead> dead_;
+  std::vector<Brood> scratch_;
+};
+
+}  // namespace sash::block
