@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from sash import codec
 from sash.errors import DefinitionError
-from sash.keyed.types import result_type
+from sash.keyed.types import is_integer, key_width, result_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
+
     from sash.agg import Aggregation
+    from sash.keyed.plan import Plan
 
 __all__ = ["Commit", "Packed", "Query", "Rolling", "Rows", "Windows"]
+
+FOREVER = 2**63 - 1  # the watermark that flushes everything
+FAR = 2**62  # panes and times beyond any real one, with room to add to
 
 CLOSED = ("right", "left", "both", "neither")
 LATE = ("drop", "accept", "flag")
@@ -41,13 +48,25 @@ class Windows:
         """The width of a pane: every window is a whole number of panes."""
         return gcd(self.range, self.slide)
 
-    def first_end(self, time: int) -> int:
-        """The end of the first window that a row of this time is in."""
+    def end_after(self, time: int) -> int:
+        """The first end of a window after this time."""
         return (time - self.offset - self.range) // self.slide * self.slide + self.slide + self.offset + self.range
 
-    def last_end(self, time: int) -> int:
-        """The end of the last window that a row of this time is in."""
-        return (time - self.offset) // self.slide * self.slide + self.offset + self.range
+    # The same in panes, counted from the offset: what the engine stores.
+
+    def last_pane_end(self, watermark: int | None) -> int:
+        """The last pane end at or before a watermark."""
+        return -FAR if watermark is None else FAR if watermark >= FOREVER else (watermark - self.offset) // self.grain
+
+    def oldest_pane(self, watermark: int | None) -> int:
+        """The first pane that some window after this watermark holds."""
+        slide = self.slide // self.grain
+        return ((self.last_pane_end(watermark) - self.range // self.grain) // slide + 1) * slide
+
+    def closed_end(self, watermark: int | None) -> int:
+        """The end, in panes, of the last window that this watermark closed: older panes missed a window."""
+        slide, range_ = self.slide // self.grain, self.range // self.grain
+        return (self.last_pane_end(watermark) - range_) // slide * slide + range_
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,23 @@ class Rolling:
             size = period.n if isinstance(period, Rows) else period
             if size is not None and size <= 0:
                 raise DefinitionError(f"the look-back {label!r} must be longer than 0, not {size}.")
+
+    def oldest_time(self, watermark: int | None) -> int:
+        """The first time that some look-back of a row after this watermark reaches."""
+        periods = [p for _, p in self.lookbacks if isinstance(p, int)]
+        if not periods or watermark is None or watermark >= FOREVER:
+            return FOREVER if watermark is not None else -FAR
+        return watermark + 1 - max(periods) + (not self.takes_left)
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows per key are kept whatever their age."""
+        return max((p.n for _, p in self.lookbacks if isinstance(p, Rows)), default=0)
+
+    @property
+    def whole_past(self) -> bool:
+        """Whether some look-back is the whole past."""
+        return any(p is None for _, p in self.lookbacks)
 
     @property
     def takes_left(self) -> bool:
@@ -136,15 +172,18 @@ class Query:
         for name in (self.time, *self.keys, *self.value_columns, *((self.tie,) if self.tie else ())):
             if name not in self.schema.names:
                 raise DefinitionError(f"there is no column {name!r}; the columns are {', '.join(self.schema.names)}.")
+        if not is_integer(self.schema.field(self.time).type):
+            raise DefinitionError(f"the time column {self.time!r} is {self.schema.field(self.time).type}. Cast it to a timestamp.")
+        for name in self.keys:
+            key_width(self.schema.field(name))
         names = self.output_schema().names
         if twice := {name for name in names if names.count(name) > 1}:
             raise DefinitionError(f"the output would have two columns named {', '.join(sorted(twice))}.")
 
     @property
     def value_columns(self) -> tuple[str, ...]:
-        """The columns that aggregations read, each once."""
-        read = (name for _, a in self.aggs for name in (a.column, a.where) if isinstance(name, str))
-        return tuple(dict.fromkeys(read))
+        """The columns that aggregations read by name, each once."""
+        return tuple(dict.fromkeys(name for _, a in self.aggs for name in _columns(a)))
 
     @property
     def feature_names(self) -> list[str]:
@@ -161,7 +200,7 @@ class Query:
     def _output_schema(self) -> "pa.Schema":
         import pyarrow as pa
 
-        types = [result_type(a, None if a.column is None else self.schema.field(a.column).type) for _, a in self.aggs]
+        types = [result_type(a, self.schema, self.time) for _, a in self.aggs]
         if self.rolling is None:
             time_type = self.schema.field(self.time).type
             fields = [self.schema.field(name) for name in self.keys]
@@ -180,7 +219,7 @@ class Query:
         """What stored state depends on, as plain data with a name for every part."""
         parts: dict[str, Any] = {f"column {f.name}": str(f.type) for f in self.schema}
         parts |= {"time": self.time, "key": self.keys, "late": self.late, "tie": self.tie}
-        parts |= {f"aggregation {name}": _facts(a) for name, a in self.aggs}
+        parts |= {f"aggregation {name}": (repr(a), codec.fingerprint(a.facts())) for name, a in self.aggs}
         parts["aggregations"] = tuple(name for name, _ in self.aggs)
         if self.windows is not None:
             parts |= {"range": self.windows.range, "slide": self.windows.slide, "offset": self.windows.offset}
@@ -200,17 +239,40 @@ class Query:
     def check_definition(self, stored: dict[str, Any]) -> None:
         """Raise a ValueError that names what differs from the definition a state was stored with."""
         mine = self.definition
-        changed = [name for name in {**stored, **mine} if stored.get(name) != mine.get(name)]
-        if not changed:
-            return
-        said = "; ".join(f"{name} was {stored.get(name, 'absent')}, is {mine.get(name, 'absent')}" for name in changed)
-        raise ValueError(f"this state was stored with another definition: {said}. Start a new checkpoint, or restore the definition.")
+        changed = [_difference(name, stored.get(name), mine.get(name)) for name in {**stored, **mine} if stored.get(name) != mine.get(name)]
+        if changed:
+            raise ValueError(
+                f"this state was stored with another definition: {'; '.join(changed)}. Start a new checkpoint, or restore the definition."
+            )
+
+    def check_names(self) -> None:
+        """Raise a ValueError if an aggregation can't be stored because it has no name."""
+        for _, aggregation in self.aggs:
+            aggregation.fingerprint()
+
+    @cached_property
+    def plan(self) -> "Plan":
+        """How this query runs."""
+        from sash.keyed.plan import Plan
+
+        return Plan(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
-def _facts(aggregation: "Aggregation") -> Any:
-    facts = (aggregation.name, aggregation.column, repr(aggregation.where), repr(getattr(aggregation, "params", ())))
-    print_ = getattr(aggregation, "fingerprint", None)
-    return (*facts, print_() if callable(print_) else print_) if print_ is not None else facts
+def _columns(aggregation: "Aggregation") -> "Iterator[str]":
+    for _, part in aggregation.parts:
+        yield from _columns(part)
+    params = dict(aggregation.params)
+    for name in (aggregation.column, aggregation.where, params.get("by"), params.get("of")):
+        if isinstance(name, str):
+            yield name
+
+
+def _difference(name: str, stored: Any, mine: Any) -> str:
+    if name.startswith("aggregation ") and stored is not None and mine is not None:
+        if stored[0] == mine[0]:
+            return f"{name} has other code or parameters than it had"
+        stored, mine = stored[0], mine[0]
+    return f"{name} was {'absent' if stored is None else stored}, is {'absent' if mine is None else mine}"

@@ -1,23 +1,27 @@
-"""Arrow types: which item type a column becomes, and of which type an aggregation's result is."""
+"""Arrow types: which item type a column becomes, which columns can be keys, and of which type a result is."""
 
 from typing import TYPE_CHECKING, Any
 
+from sash.errors import DefinitionError
+
 if TYPE_CHECKING:
     import pyarrow as pa
+
     from sash.agg import Aggregation
 
-__all__ = ["is_integer", "is_real", "item_of", "result_type", "value_of"]
+__all__ = ["item_type", "items_of", "key_width", "order_key", "result_type", "value_of", "value_type"]
 
 _COUNTS = ("count", "distinct", "approx_distinct", "mincount", "maxcount")
 _VALUES = ("min", "max", "first", "last", "ith_youngest", "ith_smallest")
 _LISTS = ("collect", "first_k", "last_k", "top_k", "bottom_k")
+_REALS = ("mean", "var", "std", "skew", "kurtosis", "geomean", "product", "relvar", "median", "quantile", "approx_quantile")
 
 
 def is_integer(type_: "pa.DataType") -> bool:
     """Whether values of this type are aggregated as int64."""
     import pyarrow.types as t
 
-    return bool(t.is_integer(type_) or t.is_boolean(type_) or t.is_timestamp(type_) or t.is_date(type_))
+    return bool(t.is_integer(type_) or t.is_boolean(type_) or t.is_timestamp(type_) or t.is_date32(type_))
 
 
 def is_real(type_: "pa.DataType") -> bool:
@@ -27,74 +31,180 @@ def is_real(type_: "pa.DataType") -> bool:
     return bool(t.is_floating(type_))
 
 
+def item_type(aggregation: "Aggregation", column: "pa.DataType | None") -> str:
+    """int64, float64 or object: what the aggregation says, else what the column is."""
+    if column is None:
+        return "object"
+    natural = "int64" if is_integer(column) else "float64" if is_real(column) else "object"
+    asked = aggregation.dtype
+    if asked is None or asked == natural or asked == "object" or (asked == "float64" and natural == "int64"):
+        return asked or natural
+    raise DefinitionError(
+        f"{aggregation!r} wants {asked} items, and {aggregation.column!r} is {column}. Cast the column, or leave dtype out."
+    )
+
+
 def value_type(type_: "pa.DataType") -> "pa.DataType":
     """The type of a single value that comes out again: int64, float64, dates and times as they were, others as they are."""
     import pyarrow as pa
     import pyarrow.types as t
 
-    if t.is_timestamp(type_) or t.is_date(type_):
+    if t.is_timestamp(type_) or t.is_date32(type_):
         return type_
     return pa.int64() if is_integer(type_) else pa.float64() if is_real(type_) else type_
 
 
-def result_type(aggregation: "Aggregation", column: "pa.DataType | None") -> "pa.DataType":
-    """The Arrow type of an aggregation's results on a column of this type (None: no column)."""
+def result_type(aggregation: "Aggregation", schema: "pa.Schema", time: str) -> "pa.DataType":
+    """The Arrow type of an aggregation's results over rows of this schema."""
     import pyarrow as pa
 
     name = aggregation.name
+    column = None if aggregation.column is None else schema.field(aggregation.column).type
+    if aggregation.callables:
+        return _probed(aggregation, schema, column)
+    if aggregation.parts:
+        return pa.struct([pa.field(part, result_type(a, schema, time)) for part, a in aggregation.parts])
     if name in _COUNTS:
         return pa.int64()
     if name in ("any", "all"):
         return pa.bool_()
+    if name in ("argmin", "argmax"):
+        of = dict(aggregation.params).get("of")
+        return schema.field(time).type if of is None else value_type(schema.field(of).type)
+    if name in _REALS:
+        return pa.float64()
+    if name in ("bit_and", "bit_or"):
+        return pa.int64()
+    if name == "concat":
+        return pa.string()
     if column is not None:
         if name == "sum":
-            return pa.int64() if is_integer(column) else pa.float64() if is_real(column) else column
+            return (
+                pa.int64()
+                if item_type(aggregation, column) == "int64"
+                else pa.float64()
+                if is_integer(column) or is_real(column)
+                else column
+            )
+        value = pa.float64() if aggregation.dtype == "float64" else value_type(column)
         if name in _VALUES:
-            return value_type(column)
+            return value
         if name in _LISTS:
-            return pa.list_(value_type(column))
-        if name in ("bit_and", "bit_or"):
-            return pa.int64()
-        if name == "concat":
-            return pa.string()
-    dtype = getattr(aggregation, "dtype", None)
-    if dtype is not None:
-        return _named(dtype)
-    return pa.float64()
+            return pa.list_(value)
+        if name == "minmax":
+            return pa.struct([("min", value), ("max", value)])
+    return _probed(aggregation, schema, column)
 
 
-def _named(dtype: Any) -> "pa.DataType":
+_SAMPLES: dict[str, Any] = {"int64": 1, "float64": 1.5}
+
+
+def _sample(type_: "pa.DataType") -> Any:
+    import datetime as dt
+    import decimal
+
+    import pyarrow.types as t
+
+    if is_integer(type_):
+        return 1
+    if is_real(type_):
+        return 1.5
+    if t.is_decimal(type_):
+        return decimal.Decimal(1)
+    if t.is_binary(type_) or t.is_large_binary(type_):
+        return b"a"
+    if t.is_list(type_):
+        return [_sample(type_.value_type)]
+    if t.is_struct(type_):
+        return {field.name: _sample(field.type) for field in type_}
+    return dt.time() if t.is_time(type_) else "a"
+
+
+def _probed(aggregation: "Aggregation", schema: "pa.Schema", column: "pa.DataType | None") -> "pa.DataType":
+    """What comes out for a made-up item: for user aggregations there is nothing else to ask."""
     import pyarrow as pa
 
-    if isinstance(dtype, pa.DataType):
-        return dtype
-    plain = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_(), bytes: pa.binary()}
-    return plain[dtype] if dtype in plain else pa.from_numpy_dtype(dtype)
+    item = {field.name: _sample(field.type) for field in schema} if column is None else _sample(column)
+    try:
+        once = aggregation.lift_function(item, 1)
+        found = aggregation.lower_function(aggregation.combine_function(once, once))
+        return pa.array([found]).type
+    except Exception as error:
+        raise DefinitionError(
+            f"the type of {aggregation!r}'s result can't be found: on the made-up item {item!r} it gave {type(error).__name__}: {error}. "
+            "Make lift, combine and lower accept it."
+        ) from error
 
 
-def item_of(type_: "pa.DataType", column: "pa.Array") -> list[Any]:
-    """The items of a column as an aggregation takes them: ints, floats or objects, None for null."""
+def key_width(field: "pa.Field") -> int:
+    """The bytes per value that a key column of this type takes, 0 for text and binary."""
+    import pyarrow.types as t
+
+    type_ = field.type
+    if t.is_string(type_) or t.is_binary(type_) or t.is_large_string(type_) or t.is_large_binary(type_) or t.is_dictionary(type_):
+        return 0
+    if t.is_boolean(type_):
+        return 1
+    if t.is_primitive(type_) or t.is_decimal(type_) or t.is_fixed_size_binary(type_):
+        return int(type_.bit_width) // 8
+    raise DefinitionError(f"the column {field.name!r} of type {type_} can't be a key. Use numbers, text, binary, dates or times.")
+
+
+def as_integers(column: "pa.Array") -> "pa.Array":
+    """Integers, booleans, times and dates as an int64 column."""
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz), safe=False).view(pa.int64())
+    if t.is_date32(column.type):
+        return column.view(pa.int32()).cast(pa.int64())
+    return column if column.type == pa.int64() else column.cast(pa.int64())
+
+
+def from_integers(column: "pa.Array", type_: "pa.DataType") -> "pa.Array":
+    """The inverse of ``as_integers``."""
     import pyarrow as pa
     import pyarrow.types as t
 
     if t.is_timestamp(type_):
-        return column.cast(pa.timestamp("us", type_.tz)).cast(pa.int64()).to_pylist()  # type: ignore[no-any-return]
+        return column.view(pa.timestamp("us", type_.tz)).cast(type_)
     if t.is_date32(type_):
-        return column.cast(pa.int32()).to_pylist()  # type: ignore[no-any-return]
-    if t.is_boolean(type_):
-        return [None if v is None else int(v) for v in column.to_pylist()]
+        return column.cast(pa.int32()).view(type_)
+    return column if column.type == type_ else column.cast(type_)
+
+
+def items_of(column: "pa.Array") -> list[Any]:
+    """The values of a column as aggregations take them: ints, floats or objects, None for null."""
+    if is_integer(column.type):
+        column = as_integers(column)
     return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def value_of(type_: "pa.DataType", values: list[Any]) -> "pa.Array":
-    """An Arrow column of lowered results, the inverse of ``item_of``."""
+    """An Arrow column of results, the inverse of ``items_of``."""
     import pyarrow as pa
     import pyarrow.types as t
 
-    if t.is_timestamp(type_):
-        return pa.array(values, pa.int64()).cast(pa.timestamp("us", type_.tz)).cast(type_)
-    if t.is_date32(type_):
-        return pa.array(values, pa.int32()).cast(type_)
+    if t.is_timestamp(type_) or t.is_date32(type_):
+        return from_integers(pa.array(values, pa.int64()), type_)
     if t.is_list(type_) and (t.is_timestamp(type_.value_type) or t.is_date32(type_.value_type)):
-        return pa.array(values, pa.list_(pa.int64())).cast(type_)
+        lists = pa.array(values, pa.list_(pa.int64()))
+        return pa.ListArray.from_arrays(lists.offsets, from_integers(lists.values, type_.value_type), mask=lists.is_null())
+    if t.is_struct(type_):
+        parts = [value_of(field.type, [None if v is None else _part(v, i, field.name) for v in values]) for i, field in enumerate(type_)]
+        return pa.StructArray.from_arrays(parts, fields=list(type_), mask=pa.array([v is None for v in values], pa.bool_()))
     return pa.array(values, type_)
+
+
+def _part(value: Any, i: int, name: str) -> Any:
+    return value[name] if isinstance(value, dict) else value[i]
+
+
+def order_key(value: Any) -> tuple[Any, ...]:
+    """Orders any values of one column: null first, NaN last, nested ones by how they print."""
+    if value is None:
+        return (0,)
+    if value != value:
+        return (2,)
+    return (1, repr(value)) if isinstance(value, dict | list) else (1, value)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from sash import codec
-from sash.keyed.query import Commit, Packed, Query, Rows
-from sash.keyed.types import item_of, value_of
+from sash.keyed.query import Commit, Packed, Query, Rows, Windows
+from sash.keyed.types import items_of, value_of
 
 __all__ = ["Bucket", "Slicer", "Sweep"]
 
@@ -37,9 +37,9 @@ def canonical(value: Any) -> Any:
 
 
 def rows_of(query: Query, batch: pa.RecordBatch) -> list[Row]:
-    times = item_of(batch.schema.field(query.time).type, batch.column(query.time))
+    times = items_of(batch.column(query.time))
     names = batch.schema.names
-    items = {name: item_of(batch.schema.field(name).type, batch.column(name)) for name in names}
+    items = {name: items_of(batch.column(name)) for name in names}
     rows = batch.to_pylist()
     return [
         Row(tuple(canonical(row[name]) for name in query.keys), time, row, {name: items[name][i] for name in names})
@@ -73,24 +73,34 @@ in_order = cmp_to_key(compare)
 
 def result(query: Query, aggregation: Any, rows: list[Row]) -> Any:
     """One aggregation over these rows, ordered by time, then by the tie column, then by value."""
+    if aggregation.parts:
+        return {name: result(query, part, rows) for name, part in aggregation.parts}
     name, where = aggregation.column, aggregation.where
-    rows = [r for r in rows if where is None or r.items[where]]
-    if name is None:
+    if where is not None:
+        rows = [r for r in rows if (r.items[where] if isinstance(where, str) else where(r.items))]
+    if name is None and aggregation.name == "count":
         items = [(r.time, 1) for r in rows]
     else:
-        rows = [r for r in rows if r.items[name] is not None]
-        key = (
-            (lambda r: (r.time, in_order(r.items[query.tie]), in_order(r.items[name])))
-            if query.tie
-            else (lambda r: (r.time, in_order(r.items[name])))
-        )
-        items = [(r.time, r.items[name]) for r in sorted(rows, key=key)]
+        picked = [(r.time, r.items[query.tie] if query.tie else None, r.items if name is None else r.items[name]) for r in rows]
+        picked = [p for p in picked if p[2] is not None]
+        picked.sort(key=lambda p: (p[0], in_order(p[1]), in_order(_sortable(p[2]))))
+        items = [(time, value) for time, _, value in picked]
     if aggregation.name == "sum" and not items:
         return None
-    partial = aggregation.identity()
+    partial = aggregation.zero
     for time, item in items:
-        partial = aggregation.combine(partial, aggregation.lift(item, time))
-    return aggregation.lower(partial)
+        partial = aggregation.combine_function(partial, aggregation.lift_function(item, time))
+    return aggregation.lower_function(partial)
+
+
+def first_end(windows: Windows, time: int) -> int:
+    """The end of the first window that a row of this time is in."""
+    return (time - windows.offset - windows.range) // windows.slide * windows.slide + windows.slide + windows.offset + windows.range
+
+
+def last_end(windows: Windows, time: int) -> int:
+    """The end of the last window that a row of this time is in."""
+    return (time - windows.offset) // windows.slide * windows.slide + windows.offset + windows.range
 
 
 class Slicer:
@@ -102,7 +112,7 @@ class Slicer:
     def pack(self, batch: pa.RecordBatch, every: bool = False) -> list[Packed]:
         """One Packed per bucket that has rows; ``every``: one per bucket."""
         rows = batch.to_pylist()
-        times = item_of(batch.schema.field(self.query.time).type, batch.column(self.query.time))
+        times = items_of(batch.column(self.query.time))
         indices: dict[int, list[int]] = {bucket: [] for bucket in range(self.buckets)}
         for i, row in enumerate(rows):
             key = repr(tuple(canonical(row[name]) for name in self.query.keys)).encode()
@@ -153,8 +163,8 @@ class Bucket:
         """Add what a Slicer packed; rows are late against the watermark of the last advance."""
         for row in rows_of(self.query, from_blob(blob)) if blob else []:
             if (windows := self.query.windows) is not None:
-                self.late += self.watermark is not None and windows.first_end(row.time) <= self.watermark
-                if self.watermark is None or windows.last_end(row.time) > self.watermark:
+                self.late += self.watermark is not None and first_end(windows, row.time) <= self.watermark
+                if self.watermark is None or last_end(windows, row.time) > self.watermark:
                     self.rows.append(row)
             elif self.watermark is None or row.time > self.watermark:
                 self.pending.append(row)
@@ -176,10 +186,10 @@ class Bucket:
         assert windows is not None
         members: dict[tuple[Any, int], list[Row]] = {}
         for row in self.rows:
-            for end in range(windows.first_end(row.time), windows.last_end(row.time) + 1, windows.slide):
+            for end in range(first_end(windows, row.time), last_end(windows, row.time) + 1, windows.slide):
                 if end <= new and (self.watermark is None or end > self.watermark):
                     members.setdefault((row.key, end), []).append(row)
-        self.rows = [r for r in self.rows if windows.last_end(r.time) > new]
+        self.rows = [r for r in self.rows if last_end(windows, r.time) > new]
         schema = query.output_schema()
         columns = [pa.array([rows[0].row[name] for rows in members.values()], schema.field(name).type) for name in query.keys]
         ends = [end for _, end in members]
@@ -240,7 +250,7 @@ class Bucket:
         if windows is None:
             return min((r.time for r in self.pending), default=None)
         after = -FOREVER if self.watermark is None else self.watermark
-        ends = (max(windows.first_end(r.time), windows.first_end(after) if after > -FOREVER else -FOREVER) for r in self.rows)
+        ends = (max(first_end(windows, r.time), first_end(windows, after) if after > -FOREVER else -FOREVER) for r in self.rows)
         return min(ends, default=None)
 
     def commit(self) -> Commit:
