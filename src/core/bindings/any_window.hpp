@@ -14,6 +14,7 @@ namespace sash {
 struct Options {
   int min_arity = 0;  // 0: the algorithm's own default
   bool keep_ties = false;
+  Time max_delay = 0;  // of a reorder buffer
 };
 
 // A column of items: numbers with an optional mask of nulls, or a list of Python objects.

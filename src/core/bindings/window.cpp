@@ -288,6 +288,9 @@ template <class Step>
 void Window::guarded(Step step) {
   try {
     step();
+  } catch (const OutOfOrder& late) {
+    raise("OutOfOrderError", "time " + text(time_out(late.time)) + " is older than what the reorder buffer already let through (" +
+                                 text(time_out(late.youngest)) + "). Give a larger max_delay, or use Fiba for items of any lateness.");
   } catch (nb::python_error& e) {
     if (window_->torn()) broken_ = text(e.value());
     throw;
@@ -309,7 +312,7 @@ void Window::insert(nb::handle value, nb::handle time) {
       nb::object shown = kind == TimeKind::floats ? nb::object(nb::float_(decode_time(t))) : nb::object(nb::int_(t));
       guarded([&] { window_->insert(row_.data(), value_, shown, t); });
     } else {
-      window_->insert(row_.data(), value_, time, t);
+      guarded([&] { window_->insert(row_.data(), value_, time, t); });
     }
   }
   times_ = kind;
@@ -600,6 +603,7 @@ static Binding bind(0, [](nb::module_& m) {
         nb::dict out;
         if (w.options().min_arity) out["min_arity"] = nb::int_(w.options().min_arity);
         if (w.options().keep_ties) out["ties"] = nb::str("keep");
+        if (w.options().max_delay) out["max_delay"] = nb::int_(w.options().max_delay);
         return out;
       });
 });

@@ -1,0 +1,40 @@
+#include "../adapters/reorder.hpp"
+#include "../swag/daba_lite.hpp"
+#include "window.hpp"
+#include "window_impl.hpp"
+
+namespace sash {
+
+struct ReorderedWindow {
+  template <class M>
+  using On = Reorder<DabaLite<M>, M>;
+};
+
+static const AlgorithmInfo info{.name = "Reordered",
+                                .in_order = false,
+                                .ranges = false,
+                                .suffixes = false,
+                                .items = false,
+                                .anywhere = false,
+                                .needs_inverse = false,
+                                .needs_selective = false,
+                                .needs_associative = true,
+                                .make = make_window<ReorderedWindow, Heat::hot>};
+
+static Binding bind(10, [](nb::module_& m) {
+  nb::class_<WindowOf<ReorderedWindow>, Window>(m, info.name, "Sort items that are at most max_delay late in a buffer before a DabaLite.",
+                                                nb::dynamic_attr(), nb::is_weak_referenceable())
+      .def(
+          "__init__",
+          [](WindowOf<ReorderedWindow>* self, nb::object aggregation, nb::object max_delay, nb::object dtype) {
+            Options options;
+            options.max_delay = nb::cast<Time>(nb::module_::import_("sash.time").attr("duration")(max_delay));
+            if (options.max_delay < 0)
+              raise("ValueError",
+                    "max_delay=" + std::to_string(options.max_delay) + " is negative. Use how late an item may be, 0 or more.");
+            new (self) WindowOf<ReorderedWindow>(info, std::move(aggregation), std::move(dtype), options);
+          },
+          nb::arg("aggregation"), nb::kw_only(), nb::arg("max_delay"), nb::arg("dtype") = nb::none());
+});
+
+}  // namespace sash

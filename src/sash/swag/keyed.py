@@ -1,0 +1,104 @@
+"""One window per key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from sash._core import Window
+from sash.swag.columns import length, objects
+from sash.time import timestamps
+
+__all__ = ["Keyed"]
+
+
+class Keyed:
+    """Keep a window of its own for every key.
+
+    >>> from sash import agg
+    >>> from sash.swag import DabaLite, Keyed
+    >>> k = Keyed(lambda: DabaLite(agg.sum()))
+    >>> k.insert_many(["a", "b", "a"], [1, 2, 3], [10, 20, 30])
+    >>> k.query("a"), k.query("b"), k.query("nobody")
+    (4, 2, 0)
+    >>> k.bulk_evict(20); sorted(k)
+    ['a']
+    """
+
+    def __init__(self, make_window: Callable[[], Window]) -> None:
+        if not callable(make_window):
+            raise TypeError(f"{make_window!r} makes no windows. Pass a callable, e.g. Keyed(lambda: DabaLite(agg.sum())).")
+        self._make = make_window
+        self._windows: dict[Hashable, Window] = {}
+        self._empty = make_window()
+
+    def insert(self, key: Hashable, value: Any, time: Any = None) -> None:
+        """Add an item to the window of its key."""
+        window = self._windows.get(key)
+        if window is None:
+            window = self._make()
+            window.insert(value, time)
+            self._windows[key] = window
+        else:
+            window.insert(value, time)
+
+    def insert_many(self, keys: Any, values: Any, times: Any = None) -> None:
+        """Add a column of items, each to the window of its key; the order within a key is kept."""
+        names, items = objects(keys), objects(values)
+        if len(names) != length(items):
+            raise ValueError(f"there are {len(items)} values but {len(names)} keys. Pass one key per value.")
+        stamps = None
+        if times is not None:
+            stamps = timestamps(times if hasattr(times, "__len__") else list(times)).tolist()
+            if len(stamps) != len(names):
+                raise ValueError(f"there are {len(items)} values but {len(stamps)} times. Pass one time per value.")
+        groups: dict[Hashable, list[int]] = {}
+        for i, key in enumerate(names):
+            groups.setdefault(key, []).append(i)
+        for key, chosen in groups.items():
+            window = self._windows.get(key)
+            fresh = window is None
+            if window is None:
+                window = self._make()
+            window.bulk_insert([items[i] for i in chosen], None if stamps is None else [stamps[i] for i in chosen], sort=_takes_any_order(window))
+            if fresh:
+                self._windows[key] = window
+
+    def query(self, key: Hashable, start: Any = None, end: Any = None, *, arg: Any = None) -> Any:
+        """Give the value of a key's window; of a key that has none, the empty result."""
+        return self._windows.get(key, self._empty).query(start, end, arg=arg)
+
+    def evict(self, key: Hashable) -> None:
+        """Remove the oldest entry of a key."""
+        if key not in self._windows:
+            raise IndexError(f"the key {key!r} has no entries: there is nothing to evict. Test key in window first.")
+        self._windows[key].evict()
+        self._drop_if_empty(key)
+
+    def bulk_evict(self, time: Any) -> None:
+        """Remove all entries up to and including a time, of every key; keys without entries go."""
+        for window in self._windows.values():
+            window.bulk_evict(time)
+        for key in [key for key, window in self._windows.items() if not len(window)]:
+            del self._windows[key]
+
+    def _drop_if_empty(self, key: Hashable) -> None:
+        if not len(self._windows[key]):
+            del self._windows[key]
+
+    def __len__(self) -> int:
+        """Count the keys."""
+        return len(self._windows)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._windows)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._windows
+
+    def __getitem__(self, key: Hashable) -> Window:
+        return self._windows[key]
+
+
+def _takes_any_order(window: Window) -> bool:
+    return type(window).__name__ in ("Fiba", "BlockFiba", "BTree", "Reordered")
