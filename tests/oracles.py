@@ -124,7 +124,7 @@ Close = Callable[[Any, Any], bool]
 
 def close(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
     """Compare results: exactly for all but floats, with NaN equal to NaN."""
-    if isinstance(a, float) and isinstance(b, float | int) or isinstance(b, float) and isinstance(a, int):
+    if (isinstance(a, float) and isinstance(b, float | int)) or (isinstance(b, float) and isinstance(a, int)):
         return a == b or (a != a and b != b) or abs(a - b) <= tolerance * (1 + abs(a) + abs(b))
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(close(a[k], b[k], tolerance) for k in a)

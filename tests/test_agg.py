@@ -96,7 +96,7 @@ def test_native_kernel_equals_its_python_definition(a, items, data):
         assert close(w.query(), expected, 1e-6), (values, w.query(), expected)
 
 
-@pytest.mark.parametrize("a", INTEGER + [agg.sum(), agg.min(), agg.max(), agg.first(), agg.minmax()], ids=name_of)
+@pytest.mark.parametrize("a", [*INTEGER, agg.sum(), agg.min(), agg.max(), agg.first(), agg.minmax()], ids=name_of)
 @given(values=st.lists(ints, min_size=1, max_size=6))
 @settings(max_examples=50, deadline=None)
 def test_integers_are_exact_up_to_both_ends_of_int64(a, values):
@@ -137,7 +137,9 @@ def test_empty_results(a, empty):
     assert w.query(5, 9) == empty
 
 
-@pytest.mark.parametrize(("a", "least"), [(agg.var(), 2), (agg.std(), 2), (agg.skew(), 3), (agg.kurtosis(), 4)], ids=lambda x: getattr(x, "name", ""))
+@pytest.mark.parametrize(
+    ("a", "least"), [(agg.var(), 2), (agg.std(), 2), (agg.skew(), 3), (agg.kurtosis(), 4)], ids=lambda x: getattr(x, "name", "")
+)
 def test_moments_of_too_few_items_are_none(a, least):
     w = DabaLite(a)
     for i in range(least):

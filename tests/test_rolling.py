@@ -91,7 +91,11 @@ def test_by_arrival_follows_the_largest_time_so_far(a, closed, times, period, da
     for i in range(len(times)):
         end = max(times[: i + 1])
         # An item counts from its arrival on, unless it was outside already when it came.
-        kept = [j for j in range(i + 1) if inside(times[j], max(times[: j + 1]), period, {"left": "both", "neither": "right"}.get(closed, closed))]
+        kept = [
+            j
+            for j in range(i + 1)
+            if inside(times[j], max(times[: j + 1]), period, {"left": "both", "neither": "right"}.get(closed, closed))
+        ]
         chosen = sorted((j for j in kept if inside(times[j], end, period, closed)), key=lambda j: (times[j], j))
         expected.append(fold(a, [values[j] for j in chosen], [times[j] for j in chosen]))
     agree(slide(values, agg=a, times=times, period=period, order="arrival", closed=closed), expected)

@@ -74,8 +74,8 @@ def callable_facts(function: Callable[..., Any], seen: frozenset[int] = frozense
     if code is None:
         if isinstance(function, types.BuiltinFunctionType | type) or hasattr(function, "__qualname__"):
             return ("name", getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
-        call = getattr(type(function), "__call__", None)
-        return ("instance", type(function).__qualname__, callable_facts(call, seen) if hasattr(call, "__code__") else "")
+        call = vars(type(function)).get("__call__")
+        return ("instance", type(function).__qualname__, callable_facts(call, seen) if call is not None else "")
     if id(code) in seen:
         return ("again", function.__qualname__)
     seen |= {id(code)}
@@ -106,7 +106,7 @@ def _fact(value: Any, seen: frozenset[int]) -> Any:
             "type",
             type(value).__module__,
             type(value).__qualname__,
-            repr(value) if type(value).__repr__ is not object.__repr__ else "",
+            repr(value) if "__repr__" in vars(type(value)) else "",
         )
     return value
 
@@ -170,7 +170,8 @@ def _write(value: Any, out: list[bytes]) -> None:
             out.append((b"S" if isinstance(value, set) else b"Z") + struct.pack("<I", len(members)) + b"".join(members))
         case _:
             raise TypeError(
-                f"a partial of type {type(value).__name__} can't be stored. Use None, numbers, text, bytes, dates, tuples, lists, dicts or sets."
+                f"a partial of type {type(value).__name__} can't be stored. "
+                "Use None, numbers, text, bytes, dates, tuples, lists, dicts or sets."
             )
 
 

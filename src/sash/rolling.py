@@ -12,7 +12,7 @@ from sash import _core, swag
 from sash import time as times_
 from sash.agg.base import Aggregation, Native
 from sash.errors import OutOfOrderError
-from sash.swag.columns import Numbers, column, length, numbers, results
+from sash.swag.columns import Numbers, column, length, numbers, objects, results
 
 __all__ = ["slide"]
 
@@ -116,7 +116,8 @@ class _Plan:
 
     def dtype(self) -> Any:
         """The type of native results: from the aggregation, the input type and ``closed`` alone."""
-        assert self.native is not None and self.numbers is not None
+        assert self.native is not None
+        assert self.numbers is not None
         lower, (array, mask) = self.native.lowers[0], self.numbers
         integers = lower in ("count", "time", "bits") or (lower in ("sum", "value") and array.dtype.kind == "i")
         never_empty = self.aggregation.name in _ZERO_WHEN_EMPTY or (mask is None and (self.size > 0 or self.closed in _NEVER_EMPTY))
@@ -222,7 +223,7 @@ def _items(plan: _Plan) -> list[Any]:
     if plan.numbers is not None:
         array, mask = plan.numbers
         return array.tolist() if mask is None else [None if null else x for x, null in zip(array.tolist(), mask, strict=True)]
-    return swag.columns.objects(values)
+    return objects(values)
 
 
 def _in_time(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None) -> list[Any]:

@@ -36,6 +36,9 @@ class Traits(NamedTuple):
     exact: bool = True
 
 
+_NO_TRAITS: Final = Traits()
+
+
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Aggregation:
     """An immutable definition of what is computed: lift, combine, lower, identity, and traits.
@@ -57,7 +60,7 @@ class Aggregation:
     combine_function: Callable[[Any, Any], Any]
     lower_function: Callable[..., Any]
     inverse_function: Callable[[Any, Any], Any] | None = None
-    traits: Traits = Traits()
+    traits: Traits = _NO_TRAITS
     column: str | None = None
     where: Callable[[Any], bool] | str | None = None
     dtype: ItemType | None = None
@@ -160,15 +163,10 @@ class Aggregation:
     def facts(self) -> Any:
         """Describe the definition as plain data: what a fingerprint covers."""
         where = codec.callable_facts(self.where) if callable(self.where) else self.where
-        functions = (
-            tuple(
-                codec.callable_facts(f) if f is not None else None
-                for f in (self.lift_function, self.combine_function, self.lower_function, self.inverse_function)
-            )
-            + (self.zero,)
-            if self.callables
-            else ()
-        )
+        functions: tuple[Any, ...] = ()
+        if self.callables:
+            made_of = (self.lift_function, self.combine_function, self.lower_function, self.inverse_function)
+            functions = (*(None if f is None else codec.callable_facts(f) for f in made_of), self.zero)
         parts = tuple((name, part.facts()) for name, part in self.parts)
         params = tuple((k, codec.callable_facts(v) if callable(v) else v) for k, v in self.params)
         return (self.name, self.column, where, self.dtype, params, parts, functions)

@@ -113,7 +113,7 @@ def define(
         "where": where,
     }
     return Aggregation(
-        name or getattr(combine, "__name__", "define"),
+        name or str(getattr(combine, "__name__", "define")),
         identity,
         lift if _takes_time(lift) else (lambda x, t: lift(x)),
         combine,

@@ -127,7 +127,9 @@ def relvar(column: str | None = None, *, where: Where = None, dtype: ItemType | 
     >>> w = DabaLite(agg.relvar()); w.bulk_insert([2, 8, 4]); w.query()
     0.75
     """
-    return minmax(column, where=where, dtype=dtype).replace(name="relvar", lower_function=_relative_variation, natives=_numeric("minmax", "relvar"))
+    return minmax(column, where=where, dtype=dtype).replace(
+        name="relvar", lower_function=_relative_variation, natives=_numeric("minmax", "relvar")
+    )
 
 
 def _arg(name: str, better: Before, column: str | None, of: str | None, where: Where, dtype: ItemType | None) -> Aggregation:

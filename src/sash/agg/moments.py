@@ -37,7 +37,11 @@ def _combine(a: Moments, b: Moments) -> Moments:
         ma + r * nb,
         a2 + b2 + d * r * na * nb,
         a3 + b3 + d * r * r * na * nb * (na - nb) + 3 * r * (na * b2 - nb * a2),
-        a4 + b4 + d * r * r * r * na * nb * (na * na - na * nb + nb * nb) + 6 * r * r * (na * na * b2 + nb * nb * a2) + 4 * r * (na * b3 - nb * a3),
+        a4
+        + b4
+        + d * r * r * r * na * nb * (na * na - na * nb + nb * nb)
+        + 6 * r * r * (na * na * b2 + nb * nb * a2)
+        + 4 * r * (na * b3 - nb * a3),
     )
 
 
@@ -54,7 +58,13 @@ def _inverse(whole: Moments, oldest: Moments) -> Moments:
     r = d / n
     b2 = w2 - a2 - d * r * na * nb
     b3 = w3 - a3 - d * r * r * na * nb * (na - nb) - 3 * r * (na * b2 - nb * a2)
-    b4 = w4 - a4 - d * r * r * r * na * nb * (na * na - na * nb + nb * nb) - 6 * r * r * (na * na * b2 + nb * nb * a2) - 4 * r * (na * b3 - nb * a3)
+    b4 = (
+        w4
+        - a4
+        - d * r * r * r * na * nb * (na * na - na * nb + nb * nb)
+        - 6 * r * r * (na * na * b2 + nb * nb * a2)
+        - 4 * r * (na * b3 - nb * a3)
+    )
     return (nb, mb, b2, b3, b4)
 
 
@@ -73,7 +83,7 @@ def _skew(p: Moments) -> float | None:
         return None
     if not m2 > 0:
         return math.nan
-    return n * math.sqrt(n - 1) / (n - 2) * m3 / m2**1.5
+    return n * math.sqrt(n - 1) / (n - 2) * m3 / math.pow(m2, 1.5)
 
 
 def _kurtosis(p: Moments) -> float | None:

@@ -177,7 +177,9 @@ def product(column: str | None = None, *, where: Where = None, dtype: ItemType |
     )
 
 
-def _truth(name: str, lower: Callable[[tuple[int, int]], bool | None], column: str | None, where: Where, dtype: ItemType | None) -> Aggregation:
+def _truth(
+    name: str, lower: Callable[[tuple[int, int]], bool | None], column: str | None, where: Where, dtype: ItemType | None
+) -> Aggregation:
     return Aggregation(
         name,
         (0, 0),

@@ -4,7 +4,7 @@ They are the classes of the native core itself: insert, evict and query pass thr
 """
 
 from sash._core import DabaLite, Fiba, Recalc, Reordered, Window
-from sash.swag import columns, stored
+from sash.swag import stored
 from sash.swag.keyed import Keyed
 
 stored.attach()

@@ -115,9 +115,7 @@ def objects(values: Any) -> list[Any]:
     return list(values)
 
 
-def read(
-    aggregation: Aggregation, values: Any, times: Any, sort: bool
-) -> tuple[list[Numbers] | None, list[Any] | None, Array | None, int]:
+def read(aggregation: Aggregation, values: Any, times: Any, sort: bool) -> tuple[list[Numbers] | None, list[Any] | None, Array | None, int]:
     """Read what bulk_insert was given: (columns or None, rows or None, times or None, number of rows)."""
     if not hasattr(values, "__len__"):
         if not isinstance(values, Iterable):

@@ -60,7 +60,9 @@ class Keyed:
             fresh = window is None
             if window is None:
                 window = self._make()
-            window.bulk_insert([items[i] for i in chosen], None if stamps is None else [stamps[i] for i in chosen], sort=_takes_any_order(window))
+            window.bulk_insert(
+                [items[i] for i in chosen], None if stamps is None else [stamps[i] for i in chosen], sort=_takes_any_order(window)
+            )
             if fresh:
                 self._windows[key] = window
 
