@@ -52,10 +52,14 @@ struct Moments {
     switch (how) {
       case Lower::skew:
         if (p.n < 3) return {};
-        return Scalar::of(p.m2 > 0 ? n * std::sqrt(n - 1) / (n - 2) * p.m3 / std::pow(p.m2, 1.5) : nan);
+        if (double scale = p.m2 > 0 ? std::pow(p.m2, 1.5) : 0; scale > 0)  // may vanish where m2 does not
+          return Scalar::of(n * std::sqrt(n - 1) / (n - 2) * p.m3 / scale);
+        return Scalar::of(nan);
       case Lower::kurtosis:
         if (p.n < 4) return {};
-        return Scalar::of(p.m2 > 0 ? (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * p.m4 / (p.m2 * p.m2) - 3 * (n - 1)) : nan);
+        if (double scale = p.m2 * p.m2; scale > 0)
+          return Scalar::of((n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * p.m4 / scale - 3 * (n - 1)));
+        return Scalar::of(nan);
       case Lower::std_dev:
         if (p.n < 2) return {};
         return Scalar::of(std::sqrt(positive(p.m2) / (n - 1)));

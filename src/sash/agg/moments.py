@@ -81,18 +81,16 @@ def _skew(p: Moments) -> float | None:
     n, _, m2, m3, _ = p
     if n < 3:
         return None
-    if not m2 > 0:
-        return math.nan
-    return n * math.sqrt(n - 1) / (n - 2) * m3 / math.pow(m2, 1.5)
+    scale = math.pow(m2, 1.5) if m2 > 0 else 0.0  # may vanish where m2 does not
+    return n * math.sqrt(n - 1) / (n - 2) * m3 / scale if scale else math.nan
 
 
 def _kurtosis(p: Moments) -> float | None:
     n, _, m2, _, m4 = p
     if n < 4:
         return None
-    if not m2 > 0:
-        return math.nan
-    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * m4 / (m2 * m2) - 3 * (n - 1))
+    scale = m2 * m2
+    return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * m4 / scale - 3 * (n - 1)) if scale else math.nan
 
 
 def _moment(name: str, lower: Callable[[Moments], float | None], column: str | None, where: Where, dtype: ItemType | None) -> Aggregation:
