@@ -147,6 +147,8 @@ def write_batches(flights: pa.Table, folder: Path, batches: int) -> None:
 
 def stream(spark: SparkSession, define: Any, folder: Path, name: str) -> Streamed:
     """Stream all files through a definition into Parquet, one file at a time."""
+    from sash.spark import metrics
+
     source = folder / "source"
     flights = spark.readStream.schema(spark.read.parquet(str(source / "flights")).schema).option("maxFilesPerTrigger", 1)
     query = (
@@ -160,9 +162,8 @@ def stream(spark: SparkSession, define: Any, folder: Path, name: str) -> Streame
     start = time.perf_counter()
     query.awaitTermination()
     seconds = time.perf_counter() - start
-    metrics = [row for p in query.recentProgress for metric, row in p.observedMetrics.items() if metric.endswith(".out")]
     rows = sum(p.numInputRows for p in query.recentProgress) - 1  # the heartbeat is no flight
-    return Streamed(rows, sum(m.late or 0 for m in metrics), len(query.recentProgress), seconds)
+    return Streamed(rows, sum(metrics(p)["late"] for p in query.recentProgress), len(query.recentProgress), seconds)
 
 
 def same_rows(ours: DataFrame, theirs: DataFrame) -> bool:

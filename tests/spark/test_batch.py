@@ -8,7 +8,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from sash import agg
-from sash.spark import rolling, windows
+from sash.spark import explain, rolling, windows
 
 from .conftest import at
 
@@ -101,3 +101,14 @@ def test_times_without_a_zone_stay_without(spark, events):
         events.groupBy("key", F.window("at", "1 hour")).count().filter("window is not null").select("key", "window.end", "count"),
         2,
     )
+
+
+@pytest.mark.parametrize("key", [None, "key"])
+def test_long_keys_are_cut_in_time(spark, key):
+    # 40 stretches of 8 s, look-backs that reach just to and just beyond a cut
+    rows = spark.range(3200).selectExpr("if(id % 10 = 0, 'b', 'a') as key", "timestamp_millis(id * 100 - 100000) as at", "id as value")
+    ours = rolling(rows, time="at", lookbacks=["1s", "100ms"], key=key, aggs={"total": agg.sum("value")}, closed="both")
+    over = (Window.partitionBy(key) if key else Window.partitionBy(F.lit(1))).orderBy(F.unix_micros("at"))
+    frames = [over.rangeBetween(-SECOND, 0), over.rangeBetween(-SECOND // 10, 0)]
+    same(ours, rows.select("*", *(F.sum("value").over(frame) for frame in frames)), 3200)
+    assert "stretches of 8s, each with the 1s before it" in explain(ours)

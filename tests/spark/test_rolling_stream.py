@@ -5,7 +5,7 @@ import random
 import pytest
 
 from sash import agg
-from sash.spark import rolling
+from sash.spark import metrics, rolling
 
 from . import oracle
 from .arrivals import EVENTS, arrival, cut, found_rows, rows, totals, trimmed
@@ -46,4 +46,4 @@ def test_rows_without_a_time_are_dropped_and_counted(stream, cache):
     source = stream(EVENTS, rows(batches))
     out = source.run(lambda df: rolling(df, time="at", lookbacks=["10s"], key="key", aggs=TOTALS, watermark="5s"))
     assert found_rows(out) == expected(batches, [10], 5)
-    assert sum(p.observedMetrics["sash.rolling.in"].null_times or 0 for p in source.progress) == 2
+    assert sum(metrics(p)["null_times"] for p in source.progress) == 2

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from sash import agg
-from sash.spark import windows
+from sash.spark import metrics, windows
 
 from . import oracle
 from .arrivals import EVENTS, arrival, cut, found_windows, rows, totals, trimmed
@@ -27,7 +27,7 @@ def test_late_event_counts_in_open_windows_only(stream, cache):
     out = source.run(lambda df: windows(df, time="at", range="10s", slide="5s", key="key", aggs=TOTALS, watermark="5s"))
     assert found_windows(out) == oracle.windows(batches, 10, 5, 5, totals)
     assert found_windows(out)[4][("k", 20)] == (3, 11, 5)
-    assert sum(p.observedMetrics["sash.windows.out"].late for p in source.progress) == 1
+    assert sum(metrics(p)["late"] for p in source.progress) == 1
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -17,6 +17,8 @@ for _package in ("pyspark", "pyarrow", "pandas"):
         raise missing_extra(_package, "spark")
 
 from sash.spark.api import rolling, windows  # noqa: E402
+from sash.spark.explain import explain  # noqa: E402
+from sash.spark.metrics import metrics  # noqa: E402
 from sash.spark.session import session  # noqa: E402
 
-__all__ = ["rolling", "session", "windows"]
+__all__ = ["explain", "metrics", "rolling", "session", "windows"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sash.spark.batch import batch
 from sash.spark.definition import Definition, define_rolling, define_windows
+from sash.spark.guard import guarded, quoted
 from sash.spark.settings import Settings
 from sash.spark.stream import stream
 
@@ -100,6 +101,6 @@ def rolling(
 
 
 def _plan(df: DataFrame, definition: Definition) -> DataFrame:
-    settings = Settings.read(df.sparkSession, f"sash.{definition.what}")
-    rows = df.select(*(f"`{name.replace('`', '``')}`" for name in definition.columns))
+    settings = Settings.read(df.sparkSession, definition.what)
+    rows = guarded(df, definition, settings).select(*map(quoted, definition.columns))
     return (stream if definition.streaming else batch)(rows, definition, settings)

@@ -1,39 +1,101 @@
 """The batch plans: the same engine, all data at once.
 
 windows    rows --mapInArrow: Slicer--> (bucket, blob) --repartition, sort by bucket--> mapInArrow: Bucket --> rows
-rolling    rows --repartition by key, sort by key and time--> mapInArrow: Sweep, key by key --> rows
+rolling    rows --cut into stretches of time--> --repartition and sort by key, stretch, time--> mapInArrow: Sweep --> rows
+
+A stretch is long against the look-backs, and its rows come with those of the longest look-back before it, so that a key's
+stretches are computed apart: one long key, or no key at all, uses every core.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from sash.keyed import Bucket, Query, Sweep
+from sash.keyed import Bucket, Query, Rows, Sweep
 from sash.spark.definition import Definition
+from sash.spark.explain import noted
+from sash.spark.guard import quoted
 from sash.spark.packing import PACKED, Batches, packer
 from sash.spark.settings import Settings
 from sash.spark.types import conform, spark_schema
+from sash.time import duration_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_STRETCH = "__sash_stretch"
+_HALO = "__sash_halo"  # 0 in its own stretch, 1 where the row only lends its value to the next
+_RATIO = 8  # stretch to longest look-back: at most one row in 8 is sent twice
+
 
 def batch(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
     """Plan a definition on a batch DataFrame."""
+    if definition.query.windows is not None:
+        return _windows(df, definition, settings)
+    return _rolling(df, definition, settings)
+
+
+def _windows(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
     query = definition.query
-    out = spark_schema(query.output_schema())
-    if query.windows is not None:
-        # Twice as many buckets as in a stream: each is in memory alone, so smaller is safer, and none has a fixed cost.
-        packed = df.mapInArrow(packer(query, 2 * settings.buckets), PACKED).select("bucket", "blob")
-        ordered = packed.repartition(settings.partitions, "bucket").sortWithinPartitions("bucket")
-        return ordered.mapInArrow(_finish_buckets(query), out)
-    rows = df.filter(F.col(_quoted(query.time)).isNotNull())
-    keys = [F.col(_quoted(name)) for name in query.keys]
+    # More buckets than in a stream: each is in memory alone, so smaller is safer, and none has a fixed cost.
+    buckets = 2 * settings.buckets
+    packed = df.mapInArrow(packer(query, buckets), PACKED).select("bucket", "blob")
+    ordered = packed.repartition(settings.partitions, "bucket").sortWithinPartitions("bucket")
+    out = ordered.mapInArrow(_finish_buckets(query), spark_schema(query.output_schema()))
+    return noted(out, definition, {"packed": f"rows sliced by key and pane and packed before the shuffle, {buckets} buckets"})
+
+
+def _rolling(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
+    query = definition.query
+    time = F.col(quoted(query.time))
+    rows = df.filter(time.isNotNull())
+    longest = _longest(query)
+    if longest is None:
+        inner = query
+        why = "sorted by key and time, a key at a time; not cut in time: a look-back by rows or over the whole past has no length"
+    elif _shifted(df, query):
+        inner = query
+        why = "sorted by key and time, a key at a time; not cut in time: a time without a zone, and the session's is not UTC"
+    else:
+        stretch = _RATIO * longest
+        why = f"stretches of {duration_text(stretch)}, each with the {duration_text(longest)} before it, sorted by key and time"
+        schema = query.schema.append(pa.field(_HALO, pa.int32())).append(pa.field(_STRETCH, pa.int64()))
+        inner = dataclasses.replace(query, schema=schema, keys=(*query.keys, _STRETCH))
+        rows = _cut(rows, query.time, stretch, longest)
+    keys = [F.col(quoted(name)) for name in inner.keys]
     rows = rows.repartition(settings.partitions, *keys) if keys else rows.repartition(1)
-    return rows.sortWithinPartitions(*keys, F.col(_quoted(query.time))).mapInArrow(_sweep(query), out)
+    ordered = rows.sortWithinPartitions(*keys, time)
+    out = ordered.mapInArrow(_sweep(inner), spark_schema(query.output_schema()))
+    return noted(out, definition, {"sorted sweep": why})
+
+
+def _longest(query: Query) -> int | None:
+    """The longest look-back, None if one of them has no length in time."""
+    assert query.rolling is not None
+    periods = [period for _, period in query.rolling.lookbacks]
+    lengths = [period for period in periods if period is not None and not isinstance(period, Rows)]
+    return max(lengths) if len(lengths) == len(periods) else None
+
+
+def _shifted(df: DataFrame, query: Query) -> bool:
+    """Whether Spark's arithmetic on the time column would go through the time zone of the session."""
+    plain = query.schema.field(query.time).type.tz is None
+    return plain and df.sparkSession.conf.get("spark.sql.session.timeZone") not in ("UTC", "Etc/UTC", "Z", "+00:00")
+
+
+def _cut(rows: DataFrame, time: str, stretch: int, longest: int) -> DataFrame:
+    """Number the stretches; a row within the longest look-back before the next stretch also goes there, marked as not its own."""
+    micros = F.unix_micros(F.col(quoted(time)).cast("timestamp"))
+    inside = F.pmod(micros, F.lit(stretch))
+    own = ((micros - inside) / stretch).cast("long")  # a whole number, exact in a double
+    places = F.when(inside >= stretch - longest, F.array(own, own + 1)).otherwise(F.array(own))
+    return rows.select("*", F.posexplode(places).alias(_HALO, _STRETCH))
 
 
 def _finish_buckets(query: Query) -> Callable[[Batches], Batches]:
@@ -57,8 +119,8 @@ def _sweep(query: Query) -> Callable[[Batches], Batches]:
             yield from engine.feed(conform(rows, query.schema))
         yield from engine.finish()
 
-    return sweep
+    def sweep_stretches(batches: Batches) -> Batches:
+        for out in sweep(batches):
+            yield out.filter(pc.equal(out.column(_HALO), 0)).drop_columns([_HALO, _STRETCH])
 
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return sweep_stretches if _STRETCH in query.keys else sweep

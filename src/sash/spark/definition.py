@@ -35,6 +35,11 @@ class Definition:
     max_ahead: MaxAhead | None = None
 
     @property
+    def result_column(self) -> str:
+        """The first column that the input does not have."""
+        return "window_end" if self.query.windows is not None else self.query.feature_names[0]
+
+    @property
     def output_mode(self) -> str:
         """Spark's output mode that fits `emit`."""
         return "update" if self.emit in ("update", "changed") else "append"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING
 
 from sash.errors import DefinitionError
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 BUCKETS = "spark.sash.buckets"
 CACHE = "spark.sash.cache"
 
+_numbers = itertools.count(1)
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -21,10 +24,10 @@ class Settings:
     partitions: int
     buckets: int
     cache: bool
-    name: str  # of the observed metrics
+    name: str  # of the observed metrics: two results in one query must not share it
 
     @classmethod
-    def read(cls, spark: SparkSession, name: str) -> Settings:
+    def read(cls, spark: SparkSession, what: str) -> Settings:
         """Read them from a session; the number of buckets is two for each shuffle partition, at least 4, at most 128."""
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         buckets = spark.conf.get(BUCKETS, None)
@@ -33,4 +36,10 @@ class Settings:
             raise DefinitionError(f"{BUCKETS}={buckets!r} is not a number of buckets. Use a whole number from 1.")
         if cache not in ("true", "false"):
             raise DefinitionError(f"{CACHE}={cache!r} is not known. Use 'true' or 'false'.")
-        return cls(partitions, int(buckets) if buckets else min(max(2 * partitions, 4), 128), cache == "true", name)
+        return cls(
+            partitions, int(buckets) if buckets else min(max(2 * partitions, 4), 128), cache == "true", f"sash.{what}.{next(_numbers)}"
+        )
+
+    def metric(self, part: str) -> str:
+        """The name of an observed metric."""
+        return f"{self.name}.{part}"

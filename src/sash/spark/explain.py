@@ -1,0 +1,67 @@
+"""What was planned, and why: noted in the result's schema, so that it survives select, filter and the like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sash.errors import DefinitionError
+from sash.keyed import Rows
+from sash.spark.definition import Definition
+from sash.time import duration_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NOTE = "sash.plan"
+
+
+def explain(df: DataFrame) -> str:
+    """Say how the Sash results in a DataFrame are computed, why so, and what delay that adds.
+
+    >>> print(explain(windows(stream, time="at", range="1h", slide="1m", aggs=aggs, watermark="10m")))  # doctest: +SKIP
+    windows of 1h every 1m, no key, as a stream
+      packed       slices packed by bucket before the shuffle, 4 buckets    <- chosen
+      ...
+    """
+    notes = dict.fromkeys(field.metadata[_NOTE] for field in df.schema.fields if _NOTE in (field.metadata or {}))
+    if not notes:
+        raise DefinitionError(
+            "this DataFrame has no column that windows(), rolling() or tiles() made. "
+            "Call explain() on their result, or keep one of its columns."
+        )
+    return "\n".join(notes)
+
+
+def noted(df: DataFrame, definition: Definition, chosen: dict[str, str]) -> DataFrame:
+    """Note the plan on a result column; `chosen` maps strategies to what they do or why not, the one taken first."""
+    return df.withMetadata(definition.result_column, {_NOTE: _text(definition, chosen)})
+
+
+def _text(definition: Definition, chosen: dict[str, str]) -> str:
+    keys = definition.query.keys
+    head = f"{_what(definition)}, {'by ' + ', '.join(keys) if keys else 'no key'}, {'as a stream' if definition.streaming else 'in batch'}"
+    width = max(map(len, chosen))
+    first, *others = (f"  {name:{width}}  {words}" for name, words in chosen.items())
+    lines = [head, f"{first}   <- chosen", *others]
+    if definition.streaming:
+        lines.append(f"  {'delay':{width}}  {_delay(definition)}")
+    return "\n".join(lines)
+
+
+def _what(definition: Definition) -> str:
+    query = definition.query
+    if query.windows is not None:
+        return f"{definition.what} of {duration_text(query.windows.range)} every {duration_text(query.windows.slide)}"
+    assert query.rolling is not None
+    labels = (f"{p.n} rows" if isinstance(p, Rows) else label for label, p in query.rolling.lookbacks)
+    return f"rolling over {', '.join(labels)}"
+
+
+def _delay(definition: Definition) -> str:
+    behind = "as set on the DataFrame" if definition.delay is None else f"{duration_text(definition.delay)} behind the newest row"
+    event = (
+        "a row is final when the watermark reaches its time"
+        if definition.what == "rolling"
+        else "a window is final when the watermark reaches its end"
+    )
+    return f"{event}; the watermark is {behind}, and moves between micro-batches"
