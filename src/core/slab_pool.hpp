@@ -2,8 +2,8 @@
 //
 // Nodes live in slabs: the first holds one node, each next one twice as many up to 2 MiB, so that a million
 // small windows stay small and a large one lies in few huge pages. A node is built when it is first taken and
-// stays built while its slab lives: taking it again costs a link. A slab whose nodes were all given back is
-// returned to the system, unless it is the one nodes are being taken from.
+// stays built while its slab lives: taking it again costs a link. Of the slabs whose nodes were all given back one is kept,
+// for a window that slides gives back one slab while it fills another; the others are returned to the system.
 //
 // Needs of a node: a constructor from `const Seed&`, and two ints of its own, `n` (free: the link) and `slab`.
 
@@ -64,10 +64,12 @@ class SlabPool {
     slab.free = static_cast<std::int32_t>(node - slab.nodes);
     --slab.live;
     --live_;
-    if (slab.live == 0 && k != at_)
-      release(k);
-    else if (!slab.listed && k != at_)
-      list(k);
+    if (k == at_) return;
+    if (slab.live == 0) {
+      if (spare_ != none && spare_ != k && slabs_[spare_].live == 0) return release(k);
+      spare_ = k;
+    }
+    if (!slab.listed) list(k);
   }
 
   void clear() {
@@ -76,7 +78,7 @@ class SlabPool {
     slabs_.clear();
     roomy_.clear();
     vacant_.clear();
-    at_ = none;
+    at_ = spare_ = none;
     live_ = 0;
   }
 
@@ -102,6 +104,7 @@ class SlabPool {
     std::swap(roomy_, other.roomy_);
     std::swap(vacant_, other.vacant_);
     std::swap(at_, other.at_);
+    std::swap(spare_, other.spare_);
     std::swap(live_, other.live_);
   }
 
@@ -158,7 +161,8 @@ class SlabPool {
   std::vector<Slab> slabs_;
   std::vector<std::int32_t> roomy_;   // slabs with room besides at_
   std::vector<std::int32_t> vacant_;  // places in slabs_ to use again
-  std::int32_t at_ = none;
+  std::int32_t at_ = none;            // nodes are taken from this one
+  std::int32_t spare_ = none;         // the last one that was emptied; perhaps in use again
   std::size_t live_ = 0;
 };
 

@@ -112,11 +112,14 @@ class BulkInsert {
   void run() {
     std::size_t late =
         w_.size_ == 0 ? 0 : static_cast<std::size_t>(std::upper_bound(keys_.begin(), keys_.end(), w_.youngest_) - keys_.begin());
-    if (late == 1)
-      w_.insert(keys_[0], partials_[0]);
-    else if (late > 1)
+    std::size_t done = 0;
+    Rollback tear(w_.monoid_, [&] { w_.torn_ |= done > 0; });
+    if (late > 1) {
       insert_late(late);
-    for (std::size_t i = late; i < keys_.size(); ++i) w_.insert(keys_[i], partials_[i]);
+      done = late;
+    }
+    for (; done < keys_.size(); ++done) w_.insert(keys_[done], partials_[done]);
+    tear.done();
   }
 
  private:

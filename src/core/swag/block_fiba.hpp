@@ -73,6 +73,8 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
       append(key, std::move(v));
     } else if (gap_.open && !(key < gap_.low) && key < gap_.high && gap_.leaf->n < LeafCap) {
       fill(key, std::move(v));
+    } else if (key == youngest_ && tail_->n > tail_start()) {
+      repeat(v);
     } else {
       late(key, std::move(v));
     }
@@ -230,6 +232,15 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     ++size_;
   }
 
+  // The youngest entry again.
+  void repeat(const Partial& v) {
+    int last = tail_->n - 1;
+    Partial sum = combine(after_, v);
+    tail_->v[last] = combine(tail_->v[last], v);
+    if (known_ > last) prefixes_[last] = sum;
+    after_ = std::move(sum);
+  }
+
   // An append when the tail is full: a new tail beside it.
   void extend(const Key& key, Partial v) {
     if (height_ == 0 && lo_ >= LeafCap / 4) {
@@ -364,7 +375,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     }
     before_ = std::move(sum);
     gap_.debt = true;
-    if (leaf == tail_) known_ = std::min(known_, gap_.p - 1);
+    if (leaf == tail_) this->unlearn(gap_.p - 1);
   }
 
   // Opens the gap before entry p of the path's leaf, which is neither the head nor left of the root's second child.
@@ -395,7 +406,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     }
     gap_.path = path;
     gap_.debt = false;
-    known_ = std::min(known_, tail_->n - 1);
+    this->unlearn(tail_->n - 1);
     before_ = std::move(before);
     after_ = std::move(after);
     gap_.open = true;
@@ -404,10 +415,13 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   // Pays what the gap owes to the tree. If combine throws, the gap is as before, still in debt.
   void close_gap() {
     if (!gap_.open) return;
-    Path path = gap_.path;
-    if (gap_.debt && gap_.leaf != tail_) refresh(path, 0);
-    this->mend_right(path.top, std::max(1, path.top));
-    prefix(known_);
+    if (gap_.debt && gap_.leaf != tail_) {
+      refresh(gap_.path, 0);
+      this->mend_right_spine(gap_.path.top, gap_.path.top);
+    }
+    this->learn_prefixes();
+    before_ = spine_[1].right_rest;
+    after_ = prefixes_[known_ - 1];
     gap_.open = false;
     streak_ = 0;
   }
@@ -423,7 +437,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     int p = block::lower(*leaf, at_head ? lo_ : 0, key);
     if (p < leaf->n && leaf->t[p] == key) {
       leaf->v[p] = combine(leaf->v[p], v);
-      account(path, p, v, 0);
+      account(path, p, v, false);
     } else if (at_head && lo_ > 0 && (height_ || p < turn_)) {  // the free slots are in front
       std::move(leaf->t + lo_, leaf->t + p, leaf->t + lo_ - 1);
       std::move(leaf->v.at + lo_, leaf->v.at + p, leaf->v.at + lo_ - 1);
@@ -438,7 +452,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
         ++turn_;
         if (!height_) known_ = turn_;
       }
-      account(path, p, v, 1);
+      account(path, p, v, true);
     } else {
       split(path, p, key, std::move(v));
       return tear.mend();
@@ -453,15 +467,37 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     ++size_;
   }
 
-  // Entry p of the path's leaf has taken in v.
-  void account(Path& path, int p, [[maybe_unused]] const Partial& v, [[maybe_unused]] int entries) {
-    if (path.leaf == head_ && (height_ || p < turn_)) return suffix(p);
-    if (path.leaf == tail_) {
-      tail_late_ = true;
-      return prefix(p);
+  // Entry p of the path's leaf has taken in v, or is v itself.
+  void account(Path& path, int p, const Partial& v, bool fresh) {
+    bool at_head = path.leaf == head_ && (height_ || p < turn_);
+    if (!at_head && path.leaf == tail_) tail_late_ = true;
+    if constexpr (is_commutative<M>) {
+      auto take_in = [&](Partial& sum) { sum = combine(sum, v); };
+      if (at_head) {
+        if (fresh) suffix(p, p);
+        for (int i = lo_; i < p + !fresh; ++i) take_in(suffixes_[i]);
+      } else if (path.leaf == tail_) {
+        take_in(after_);
+        this->unlearn(p);
+      } else {
+        for (int l = path.top; l > 0; --l) {
+          auto [node, i] = path.at[l];
+          take_in(node->agg[i]);
+          node->count[i] += fresh;
+          take_in(path.left ? spine_[l].left_rest : spine_[l].right_rest);
+        }
+        take_in(path.left ? spine_[path.top].left_fold : spine_[path.top].right_fold);
+        if (path.left)
+          for (int i = lo_; i < turn_; ++i) take_in(suffixes_[i]);
+        else
+          take_in(before_);
+      }
+    } else {
+      if (at_head) return suffix(p);
+      if (path.leaf == tail_) return prefix(p);
+      refresh(path, 0);
+      mend(path);
     }
-    refresh(path, 0);
-    mend(path);
   }
 
   // The second insert in a row that lies right behind the one before opens the gap.
@@ -470,7 +506,11 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     last_leaf_ = path.leaf;
     last_p_ = p;
     streak_ = next ? streak_ + 1 : 0;
-    if (streak_ >= 1 && height_ && !path.left && (path.leaf != tail_ || p + 1 < tail_->n)) open_gap(path, p + 1);
+    if (streak_ >= 1) try_gap(path, p + 1);
+  }
+
+  void try_gap(const Path& path, int p) {
+    if (height_ && !path.left && (path.leaf != tail_ || p < tail_->n)) open_gap(path, p);
   }
 
   // An insert into a full leaf. Where inserts follow one another the leaf is cut at the insert, near an edge so that
@@ -498,6 +538,10 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     block::open(*into, last_p_, 1);
     put(into, last_p_, key, v);
     grow(path, right, leaf == tail_);
+    if (!next) return;
+    Path again;
+    find(key, again);
+    try_gap(again, last_p_ + 1);
   }
 
   // A new leaf behind the path's, which has changed too.
