@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 # subcommand: (module with add_arguments(parser) and run(args) -> exit code, one line of help)
 COMMANDS = {
+    "bench": ("sash.bench.command", "measure: the papers' figures, and races against what users run today"),
     "demo": ("sash.demo", "stream the 2013 New York flights through Spark and prove that stream = batch"),
 }
 

@@ -71,29 +71,41 @@ _PREFERENCE: Final[tuple[tuple[str, Rule], ...]] = (
     ("OrderStatistics", lambda a, n: None if a.name in _MEDIAN_LIKE else "only for median-like aggregations"),
     (
         "SubtractOnEvict",
-        lambda a, n: _in_order(n)
-        or (None if _exact_inverse(a) else "has no inverse" if not a.invertible else "subtracts: exact on integers only, and none were promised"),
+        lambda a, n: (
+            _in_order(n)
+            or (
+                None
+                if _exact_inverse(a)
+                else "has no inverse"
+                if not a.invertible
+                else "subtracts: exact on integers only, and none were promised"
+            )
+        ),
     ),
     (
         "MonotonicDeque",
-        lambda a, n: _in_order(n)
-        or ("not selective" if not a.selective else None)
-        or ("up to n combines at one insert" if n.worst_case else None)
-        or (None if a.callables else "slower than TwoStacksLite at native speed"),
+        lambda a, n: (
+            _in_order(n)
+            or ("not selective" if not a.selective else None)
+            or ("up to n combines at one insert" if n.worst_case else None)
+            or (None if a.callables else "slower than TwoStacksLite at native speed")
+        ),
     ),
     ("TwoStacksLite", lambda a, n: _in_order(n) or ("up to n combines at a flip" if n.worst_case else None)),
     ("DabaLite", lambda a, n: _in_order(n)),
     (
         "Reordered",
-        lambda a, n: "no max_delay was given"
-        if n.max_delay is None
-        else "keeps no ranges"
-        if n.ranges
-        else "takes items one at a time"
-        if n.bulk
-        else None
-        if n.worst_case
-        else "BlockFiba is faster unless the worst round counts",
+        lambda a, n: (
+            "no max_delay was given"
+            if n.max_delay is None
+            else "keeps no ranges"
+            if n.ranges
+            else "takes items one at a time"
+            if n.bulk
+            else None
+            if n.worst_case
+            else "BlockFiba is faster unless the worst round counts"
+        ),
     ),
     ("BlockFiba", lambda a, n: None),
 )
@@ -152,7 +164,11 @@ def window(
 
 def _plan_text(aggregation: Aggregation, needs: Needs, chosen: str, rejected: list[tuple[str, str]]) -> str:
     asked = [
-        "in order" if needs.in_order and needs.max_delay is None else "any order" if needs.max_delay is None else f"at most {needs.max_delay} late",
+        "in order"
+        if needs.in_order and needs.max_delay is None
+        else "any order"
+        if needs.max_delay is None
+        else f"at most {needs.max_delay} late",
         *(word for word, wanted in (("worst case", needs.worst_case), ("ranges", needs.ranges), ("bulk", needs.bulk)) if wanted),
     ]
     lines = [f"{aggregation.name}, {', '.join(asked)}: {chosen}"]

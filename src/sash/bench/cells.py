@@ -49,11 +49,12 @@ def measure(cell: Cell) -> dict[str, Any]:
     """Measure one cell, and check that the window held what the cell claims while it ran."""
     with pinned():
         runs = [_run(cell, cell.rounds) for _ in range(cell.repeats)]
-        counted = _run(cell, max(1, min(cell.rounds, 20_000)), count=True)
+        counted = _run(cell, min(cell.rounds, 20_000) + 1, count=True)
+        filled = _run(cell, 1, count=True)
     least, most = min(run["smallest"] for run in runs), max(run["largest"] for run in runs)
     if cell.experiment != "dynamic" and not least == most == cell.size:
         raise AssertionError(f"the window held {least} to {most} entries, not the {cell.size} that the experiment claims")
-    result = {**dataclasses.asdict(cell), "window_size": most, "combines_per_item": _per_item(cell, counted)}
+    result = {**dataclasses.asdict(cell), "window_size": most, "combines_per_item": _per_item(counted, filled)}
     if cell.experiment == "latency":
         return result | {"ticks": _percentiles(np.concatenate([run["ticks"] for run in runs]))}
     rates = [run["items"] / run["seconds"] for run in runs]
@@ -63,9 +64,9 @@ def measure(cell: Cell) -> dict[str, Any]:
     return result
 
 
-def _per_item(cell: Cell, counted: dict[str, Any]) -> float:
-    # The fill is counted too: for an in-order fill about one combine per entry, told apart by a run without rounds.
-    return float(counted["combines"] / (counted["items"] + cell.size))
+def _per_item(counted: dict[str, Any], filled: dict[str, Any]) -> float:
+    """Leave the combines of the fill out: those of one round more are not its own."""
+    return float((counted["combines"] - filled["combines"]) / (counted["items"] - filled["items"]))
 
 
 def _percentiles(ticks: np.ndarray[Any, Any]) -> dict[str, float]:

@@ -26,7 +26,13 @@ def facts() -> dict[str, Any]:
     for name in ("sash", "pandas", "polars", "duckdb", "bottleneck", "pyspark"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-    return {"processor": processor, "cores": os.cpu_count(), "system": platform.platform(), "compiler": platform.python_compiler(), "versions": versions}
+    return {
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "compiler": platform.python_compiler(),
+        "versions": versions,
+    }
 
 
 @contextlib.contextmanager
