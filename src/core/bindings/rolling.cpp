@@ -51,9 +51,17 @@ template <class K, class Input>
 void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std::size_t end) {
   const Time* times = job.int_times ? job.int_times + begin : nullptr;
   auto over = [&](auto read) {
-    auto emit = [&](std::size_t i, const typename K::Partial& p, std::size_t count) {
-      if constexpr (requires { kernel.lower_counted(p, count); })
-        store(job, begin + i, kernel.lower_counted(p, count));
+    [[maybe_unused]] auto* out = [&] {
+      if constexpr (std::is_same_v<typename K::Partial, std::int64_t>)
+        return job.out_ints + begin;
+      else
+        return job.out_floats + begin;
+    }();
+    auto emit = [&, out](std::size_t i, const typename K::Partial& p, [[maybe_unused]] std::size_t count) {
+      if constexpr (requires { K::plain; })
+        out[i] = p;
+      else if constexpr (requires { kernel.mean_of(p, count); })
+        out[i] = kernel.mean_of(p, count);
       else
         store(job, begin + i, kernel.lower(job.how, p));
     };
@@ -84,8 +92,8 @@ void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std:
 // The mean of windows without nulls: a sum, and a count that is known.
 template <class T>
 struct DenseMean : Sum<T> {
-  Scalar lower_counted(const typename Sum<T>::Partial& p, std::size_t count) const {
-    return count ? Scalar::of(static_cast<double>(p) / static_cast<double>(count)) : Scalar{};
+  double mean_of(const typename Sum<T>::Partial& p, std::size_t count) const {
+    return count ? static_cast<double>(p) / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
   }
 };
 
@@ -111,8 +119,20 @@ void run_all(Job& job, const K& kernel, const Input* values, const std::vector<s
 template <class Input>
 void run_kernel(Job& job, const KernelSpec& spec, bool dense, const Input* values, const std::vector<std::size_t>& starts,
                 std::size_t threads) {
-  if (dense && spec.name == "max") return run_all(job, DenseExtreme<Input, Wants::greatest>{}, values, starts, threads);
-  if (dense && spec.name == "min") return run_all(job, DenseExtreme<Input, Wants::least>{}, values, starts, threads);
+  if (dense && (spec.name == "max" || spec.name == "min")) {
+    bool nan = false;
+    if constexpr (std::is_floating_point_v<Input>)
+      for (std::size_t i = starts.front(); i < starts.back(); ++i) nan |= values[i] != values[i];
+    auto run_with = [&]<bool with_nan>() {
+      if (spec.name == "max") return run_all(job, DenseExtreme<Input, Wants::greatest, with_nan>{}, values, starts, threads);
+      return run_all(job, DenseExtreme<Input, Wants::least, with_nan>{}, values, starts, threads);
+    };
+    if constexpr (std::is_floating_point_v<Input>)
+      if (nan) return run_with.template operator()<true>();
+    return run_with.template operator()<false>();
+  }
+  if constexpr (std::is_floating_point_v<Input>)
+    if (spec.name == "sum") return run_all(job, DenseSum{}, values, starts, threads);
   if (!job.nulls && spec.name == "mean" && !job.arrival) return run_all(job, DenseMean<Input>{}, values, starts, threads);
   with_kernel(spec, [&](auto kernel) { run_all(job, kernel, values, starts, threads); });
 }

@@ -19,29 +19,40 @@
 
 #include "../kernel.hpp"
 #include "../monoids/extreme.hpp"
+#include "../monoids/sum.hpp"
 
 namespace sash {
 
 // The extreme of a window that is never empty: the value alone, and an identity that any value replaces.
-template <class T, Wants wants>
+// Without NaN a combine is one instruction; with it, NaN is the largest, and a comparison with it is false.
+template <class T, Wants wants, bool with_nan>
 struct DenseExtreme {
   using Input = T;
   using Partial = T;
   static constexpr bool commutative = true;
+  static constexpr bool plain = true;  // the partial is the result
 
   Partial identity() const {
     if constexpr (wants == Wants::greatest)
       return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    else if constexpr (with_nan)
+      return std::numeric_limits<T>::quiet_NaN();
     else
-      return std::is_floating_point_v<T> ? std::numeric_limits<T>::quiet_NaN() : std::numeric_limits<T>::max();
+      return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   }
   Partial lift(Input x, Time) const { return x; }
   Partial combine(T a, T b) const {
-    // NaN is the largest: a comparison with it is false, so the form decides which side stays.
-    if constexpr (wants == Wants::greatest) return a >= b || a != a ? a : b;
-    return a <= b || b != b ? a : b;
+    if constexpr (wants == Wants::greatest && with_nan) return a >= b || a != a ? a : b;
+    if constexpr (wants == Wants::greatest) return a > b ? a : b;
+    if constexpr (with_nan) return a <= b || b != b ? a : b;
+    return a < b ? a : b;
   }
   Scalar lower(Lower, T p) const { return Scalar::of(p); }
+};
+
+// A sum whose partial is the result.
+struct DenseSum : Sum<double> {
+  static constexpr bool plain = true;
 };
 
 enum class Closed : std::uint8_t { right, left, both, neither };
