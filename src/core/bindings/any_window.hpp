@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../adapters/in_order.hpp"
-#include "face.hpp"
+#include "items.hpp"
 
 namespace sash {
 
@@ -15,20 +15,6 @@ struct Options {
   int min_arity = 0;  // 0: the algorithm's own default
   bool keep_ties = false;
   Time max_delay = 0;  // of a reorder buffer
-};
-
-// A column of items: numbers with an optional mask of nulls, or a list of Python objects.
-struct ItemColumn {
-  ItemType type = ItemType::float64;
-  const std::int64_t* ints = nullptr;
-  const double* floats = nullptr;
-  const std::uint8_t* nulls = nullptr;  // 1 where the item is null; may be absent
-  std::size_t size = 0;
-
-  Item operator[](std::size_t i) const {
-    if (nulls && nulls[i]) return {};
-    return type == ItemType::int64 ? Item::of(ints[i]) : Item::of(floats[i]);
-  }
 };
 
 struct Saved {

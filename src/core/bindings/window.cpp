@@ -9,44 +9,12 @@
 
 namespace sash {
 
-void raise(const char* error, const std::string& message) {
-  nb::module_ builtins = nb::module_::import_("builtins");
-  nb::object type = nb::hasattr(builtins, error) ? builtins.attr(error) : nb::module_::import_("sash.errors").attr(error);
-  PyErr_SetString(type.ptr(), message.c_str());
-  throw nb::python_error();
-}
-
-static std::string text(nb::handle value) { return nb::cast<std::string>(nb::repr(value)); }
-
-static const char* type_name(ItemType type) { return type == ItemType::int64 ? "int64" : type == ItemType::float64 ? "float64" : "object"; }
-
 // Doubles as integers of the same order, so that every structure needs one kind of key only.
 static Time encode_time(double t) {
   auto bits = std::bit_cast<std::int64_t>(t + 0.0);  // -0.0 and 0.0 are one time
   return bits ^ ((bits >> 63) & INT64_MAX);
 }
 static double decode_time(Time key) { return std::bit_cast<double>(key ^ ((key >> 63) & INT64_MAX)); }
-
-// --- items
-
-static Item item_of(nb::handle value) {
-  PyObject* o = value.ptr();
-  if (o == Py_None) return {};
-  if (PyFloat_Check(o)) return Item::of(PyFloat_AS_DOUBLE(o));
-  if (PyLong_Check(o)) {
-    int overflow = 0;
-    long long number = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (!overflow) return Item::of(static_cast<std::int64_t>(number));
-  } else if (PyIndex_Check(o)) {
-    return item_of(nb::steal(PyNumber_Index(o)));
-  } else if (std::string_view name = Py_TYPE(o)->tp_name; name.starts_with("numpy.")) {
-    if (name.starts_with("numpy.bool")) return Item::of(static_cast<std::int64_t>(PyObject_IsTrue(o)));
-    if (name.starts_with("numpy.float")) return Item::of(nb::cast<double>(nb::float_(value)));
-  }
-  Item x;
-  x.kind = Item::object;
-  return x;
-}
 
 // --- construction
 
@@ -67,82 +35,30 @@ class Window::Work {
   Window& window_;
 };
 
-Window::Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options)
-    : info_(info), options_(options), aggregation_(std::move(aggregation)) {
+// An aggregation that has what the algorithm needs.
+static nb::object fitting(const AlgorithmInfo& info, nb::object aggregation) {
   nb::object base = nb::module_::import_("sash.agg.base").attr("Aggregation");
   std::string algorithm = info.name;
-  if (!nb::isinstance(aggregation_, base))
-    raise("TypeError", text(aggregation_) + " is not an aggregation. Pass one of sash.agg, e.g. " + algorithm + "(agg.sum()).");
-  auto name = nb::cast<std::string>(aggregation_.attr("name"));
-  auto has = [&](const char* trait) { return nb::cast<bool>(aggregation_.attr(trait)); };
+  if (!nb::isinstance(aggregation, base))
+    raise("TypeError", text(aggregation) + " is not an aggregation. Pass one of sash.agg, e.g. " + algorithm + "(agg.sum()).");
+  auto name = nb::cast<std::string>(aggregation.attr("name"));
+  auto has = [&](const char* trait) { return nb::cast<bool>(aggregation.attr(trait)); };
   if (info.needs_associative && !has("associative"))
     raise("TypeError", name + " is not associative. " + algorithm + " needs that; only Recalc does not.");
   if (info.needs_inverse && !has("invertible"))
     raise("TypeError", name + " has no inverse. " + algorithm + " needs one; use DabaLite or TwoStacksLite, which do not.");
   if (info.needs_selective && !has("selective"))
     raise("TypeError", name + " is not selective. " + algorithm + " needs combine to return one of its arguments; use DabaLite.");
-
-  nb::object given = dtype.is_none() ? nb::object(aggregation_.attr("dtype")) : dtype;
-  nb::tuple parts = nb::cast<nb::tuple>(aggregation_.attr("parts"));
-  std::size_t n = parts.size() ? parts.size() : 1;
-  std::vector<ItemType> types(n, ItemType::int64);
-  seen_.assign(n, false);
-  row_.resize(n);
-  plain_ = parts.size() == 0 && aggregation_.attr("column").is_none() && aggregation_.attr("where").is_none();
-  bool object = false;
-  if (!given.is_none()) {
-    auto type = nb::cast<std::string>(nb::str(given));
-    if (type != "int64" && type != "float64" && type != "object")
-      raise("ValueError", "dtype='" + type + "' is not an item type. Use 'int64', 'float64' or 'object'.");
-    if (type == "float64") types.assign(n, ItemType::float64);
-    object = type == "object" && aggregation_.attr("native")("object").is_none();
-    typed_ = true;
-    seen_.assign(n, true);
-  }
-  // A part that only Python can run makes Python run the whole.
-  if (!object)
-    for (std::size_t i = 0; i < n; ++i) {
-      nb::object part = parts.size() ? nb::object(parts[i][1]) : aggregation_;
-      bool any = false;
-      for (const char* type : {"int64", "float64"}) any |= !part.attr("native")(type).is_none();
-      object |= !any;
-      if (part.attr("dtype").equal(nb::str("float64"))) types[i] = ItemType::float64;
-      if (part.attr("dtype").equal(nb::str("object")) && part.attr("native")("object").is_none()) object = true;
-    }
-  definition_ = definition(types, object);
-  window_ = info_.make(definition_, options_);
+  return aggregation;
 }
 
-DefinitionPtr Window::definition(const std::vector<ItemType>& types, bool object) const {
-  auto d = std::make_shared<Definition>();
-  d->aggregation = aggregation_;
-  d->types = types;
-  d->object = object;
-  nb::tuple parts = nb::cast<nb::tuple>(aggregation_.attr("parts"));
-  for (nb::handle part : parts) {
-    d->names.push_back(nb::cast<std::string>(part[0]));
-    d->parts.push_back(nb::object(part[1]));
-  }
-  if (d->parts.empty()) d->parts.push_back(aggregation_);
-  if (object) return d;
-  for (std::size_t i = 0; i < d->parts.size(); ++i) {
-    nb::object native = d->parts[i].attr("native")(type_name(types[i]));
-    if (native.is_none())
-      raise("TypeError",
-            nb::cast<std::string>(d->parts[i].attr("name")) + " does not take " + type_name(types[i]) + " items. It takes integers.");
-    KernelSpec spec{nb::cast<std::string>(native[0]), types[i], {}};
-    for (nb::handle p : nb::borrow<nb::tuple>(native[1])) spec.params.push_back(nb::cast<double>(p));
-    d->kernels.push_back(spec);
-    Lowering lowering;
-    for (nb::handle how : nb::borrow<nb::tuple>(native[2])) lowering.hows.push_back(lower_named(nb::cast<std::string>(how)));
-    lowering.result = native[3];
-    d->lowerings.push_back(lowering);
-  }
-  return d;
+Window::Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options)
+    : info_(info), options_(options), items_(fitting(info, std::move(aggregation)), std::move(dtype)) {
+  window_ = info_.make(items_.definition(), options_);
 }
 
 // Rebuilds the window on other item types. Entries so far are nulls, or numbers of the parts in `promoted`.
-void Window::become(DefinitionPtr next, const std::vector<bool>* promoted) {
+void Window::become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
   std::unique_ptr<AnyWindow> rebuilt = info_.make(next, options_);
   if (window_->size() > 0 || window_->next_time() > 0) {
     if (promoted)
@@ -151,68 +67,10 @@ void Window::become(DefinitionPtr next, const std::vector<bool>* promoted) {
       rebuilt->load_blank(window_->save());
   }
   window_ = std::move(rebuilt);
-  definition_ = std::move(next);
 }
 
-std::string Window::dtype() const {
-  if (definition_->object) return "object";
-  for (ItemType type : definition_->types)
-    if (type == ItemType::float64) return "float64";
-  return "int64";
-}
-
-// Reads an item into row_, one entry per part, and settles the item types.
 void Window::read(nb::handle value) {
-  if (plain_) {
-    row_[0] = item_of(value);
-    value_ = nb::borrow(value);
-  } else if (definition_->names.empty()) {
-    value_ = aggregation_.attr("value_of")(value);
-    row_[0] = item_of(value_);
-  } else {
-    value_ = nb::borrow(value);
-    for (std::size_t i = 0; i < row_.size(); ++i) {
-      nb::object field = definition_->object ? nb::borrow(value) : nb::object(definition_->parts[i].attr("value_of")(value));
-      row_[i] = item_of(field);
-    }
-  }
-  if (definition_->object) return;
-  // The common case: every part has met items of this kind before.
-  bool settled = true;
-  for (std::size_t i = 0; i < row_.size(); ++i)
-    settled &= row_[i].kind == Item::null ||
-               (seen_[i] && (row_[i].kind == Item::integer || (row_[i].kind == Item::real && definition_->types[i] == ItemType::float64)));
-  if (settled) return;
-  std::vector<Item::Kind> kinds;
-  for (const Item& x : row_) kinds.push_back(x.kind);
-  settle(kinds);
-}
-
-void Window::settle(const std::vector<Item::Kind>& kinds) {
-  std::vector<ItemType> types = definition_->types;
-  std::vector<bool> promoted(types.size(), false);
-  bool object = false, blank = true, changed = false;
-  for (std::size_t i = 0; i < types.size(); ++i) blank &= !seen_[i];
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    if (kinds[i] == Item::null || definition_->kernels[i].name == "count") continue;
-    if (kinds[i] == Item::object) {
-      bool native = !blank || typed_;
-      if (native)
-        raise("TypeError", "an item that is no number can't go into a window of " + std::string(type_name(types[i])) +
-                               " items. Use numbers that fit 64 bits, or a window with dtype='object'.");
-      object = true;
-    } else if (kinds[i] == Item::real && types[i] == ItemType::int64) {
-      types[i] = ItemType::float64;
-      promoted[i] = true;
-      changed = true;
-    }
-  }
-  if (object)
-    become(definition(types, true), nullptr);
-  else if (changed)
-    become(definition(types, false), &promoted);
-  for (std::size_t i = 0; i < types.size(); ++i)
-    if (kinds[i] != Item::null) seen_[i] = true;
+  items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
 }
 
 // --- times
@@ -302,17 +160,17 @@ void Window::insert(nb::handle value, nb::handle time) {
   TimeKind kind = kind_of(time);
   if (kind == TimeKind::counted) {
     read(value);
-    guarded([&] { window_->append(row_.data(), value_); });
+    guarded([&] { window_->append(items_.row().data(), items_.value()); });
   } else {
     Time t = key_of(time, kind);
     refuse_older(t);
     // Native extremes give their time back as an integer: floats go through Python.
     read(value);
-    if (definition_->object) {
+    if (items_.definition()->object) {
       nb::object shown = kind == TimeKind::floats ? nb::object(nb::float_(decode_time(t))) : nb::object(nb::int_(t));
-      guarded([&] { window_->insert(row_.data(), value_, shown, t); });
+      guarded([&] { window_->insert(items_.row().data(), items_.value(), shown, t); });
     } else {
-      guarded([&] { window_->insert(row_.data(), value_, time, t); });
+      guarded([&] { window_->insert(items_.row().data(), items_.value(), time, t); });
     }
   }
   times_ = kind;
@@ -325,7 +183,7 @@ using ByteArray = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb:
 void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
   nb::object columns = nb::module_::import_("sash.swag.columns");
   // (columns or None, rows or None, times or None, number of rows), lengths checked, sorted if asked for.
-  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation_, values, times, sort));
+  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, sort));
   auto rows = nb::cast<std::size_t>(read_in[3]);
   if (rows == 0) return;
 
@@ -351,29 +209,12 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
     refuse_older(keys[0]);
   }
 
-  if (!read_in[0].is_none() && !definition_->object) {
-    std::vector<ItemColumn> parts;
-    std::vector<Item::Kind> kinds;
-    std::vector<nb::object> alive;
-    for (nb::handle pair : nb::cast<nb::list>(read_in[0])) {
-      ItemColumn column;
-      column.size = rows;
-      if (nb::isinstance<IntArray>(pair[0])) {
-        column.type = ItemType::int64;
-        column.ints = nb::cast<IntArray>(pair[0]).data();
-        kinds.push_back(Item::integer);
-      } else {
-        column.floats = nb::cast<FloatArray>(pair[0]).data();
-        kinds.push_back(Item::real);
-      }
-      if (!pair[1].is_none()) column.nulls = nb::cast<ByteArray>(pair[1]).data();
-      alive.push_back(nb::borrow(pair));
-      parts.push_back(column);
-    }
-    settle(kinds);
+  if (!read_in[0].is_none() && !items_.definition()->object) {
+    ItemColumns columns_in(read_in[0], rows);
+    items_.settle(columns_in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
     {
       nb::gil_scoped_release unlocked;
-      window_->insert_column(parts.data(), parts.size(), keys.empty() ? nullptr : keys.data());
+      window_->insert_column(columns_in.parts.data(), columns_in.parts.size(), keys.empty() ? nullptr : keys.data());
     }
     times_ = kind;
     return;
@@ -386,9 +227,9 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
     read(value);
     guarded([&] {
       if (kind == TimeKind::counted)
-        window_->append(row_.data(), value_);
+        window_->append(items_.row().data(), items_.value());
       else
-        window_->insert(row_.data(), value_, time_out(keys[i]), keys[i]);
+        window_->insert(items_.row().data(), items_.value(), time_out(keys[i]), keys[i]);
     });
     ++i;
   }
@@ -439,8 +280,7 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
   nb::object columns = nb::module_::import_("sash.swag.columns");
   nb::tuple ranges = nb::cast<nb::tuple>(columns.attr("read_ranges")(starts, ends));
   auto many = nb::cast<std::size_t>(ranges[2]);
-  bool one_number = !definition_->object && definition_->names.empty() && definition_->lowerings[0].hows.size() == 1;
-  if (!info_.ranges || !one_number || !nb::isinstance<IntArray>(ranges[0]) || !nb::isinstance<IntArray>(ranges[1]) ||
+  if (!info_.ranges || !items_.one_number() || !nb::isinstance<IntArray>(ranges[0]) || !nb::isinstance<IntArray>(ranges[1]) ||
       times_ == TimeKind::floats) {
     nb::list out;
     for (std::size_t i = 0; i < many; ++i) out.append(query(ranges[0][i].attr("item")(), ranges[1][i].attr("item")(), nb::none()));
@@ -493,8 +333,8 @@ void Window::check(nb::object values) {
     times = window_->times();
     for (nb::handle value : values) {
       read(value);
-      items.push_back(row_);
-      objects.push_back(value_);
+      items.push_back(items_.row());
+      objects.push_back(items_.value());
     }
     if (items.size() != times.size())
       raise("AssertionError", "the window holds " + std::to_string(times.size()) + " entries, " + std::to_string(items.size()) +
@@ -510,7 +350,7 @@ void Window::check(nb::object values) {
 void Window::merge(Window& other) {
   if (&other == this) raise("ValueError", "a window can't be merged into itself. Copy it first if that is meant.");
   Work work(*this), theirs(other);
-  if (&info_ != &other.info_ || !aggregation_.equal(other.aggregation_))
+  if (&info_ != &other.info_ || !aggregation().equal(other.aggregation()))
     raise("ValueError", "only windows of the same algorithm and aggregation merge. Build both from one definition.");
   if (!info_.items)
     raise("TypeError", std::string(info_.name) + " does not keep its items apart, so it can't be merged. Use Fiba or BlockFiba.");
@@ -519,10 +359,10 @@ void Window::merge(Window& other) {
   if (times_ != other.times_ || times_ == TimeKind::counted)
     raise("ValueError", "windows merge by time, so both need times of the same kind. Give every item a time.");
   if (info_.in_order) refuse_older(other.window_->oldest());
-  if (definition_->types != other.definition_->types || definition_->object != other.definition_->object) {
+  if (items_.definition()->types != other.items_.definition()->types || items_.definition()->object != other.items_.definition()->object) {
     if (window_->size() == 0) {
-      become(other.definition_, nullptr);
-      seen_ = other.seen_;
+      become(other.items_.definition(), nullptr);
+      items_.adopt(other.items_);
     } else {
       raise("ValueError", "one window holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
     }
@@ -533,37 +373,26 @@ void Window::merge(Window& other) {
 nb::tuple Window::state() {
   Work work(*this);
   Saved saved = window_->save();
-  nb::list types;
-  for (ItemType type : definition_->types) types.append(type_name(type));
-  nb::list seen;
-  for (bool s : seen_) seen.append(nb::bool_(s));
   nb::bytes numbers(reinterpret_cast<const char*>(saved.numbers.data()), saved.numbers.size() * sizeof(std::int64_t));
-  return nb::make_tuple(nb::tuple(types), nb::bool_(definition_->object), nb::tuple(seen), static_cast<int>(times_), numbers,
-                        saved.partials);
+  nb::tuple types = items_.state();
+  return nb::make_tuple(types[0], types[1], types[2], static_cast<int>(times_), numbers, saved.partials);
 }
 
 void Window::restore(nb::tuple state) {
   Work work(*this);
-  std::vector<ItemType> types;
-  for (nb::handle type : nb::cast<nb::tuple>(state[0]))
-    types.push_back(type.equal(nb::str("int64")) ? ItemType::int64 : type.equal(nb::str("float64")) ? ItemType::float64 : ItemType::object);
-  std::vector<bool> seen;
-  for (nb::handle s : nb::cast<nb::tuple>(state[2])) seen.push_back(nb::cast<bool>(s));
-  if (types.size() != row_.size() || seen.size() != row_.size())
-    raise("ValueError", "these bytes are damaged: they are of another number of parts.");
-  DefinitionPtr next = definition(types, nb::cast<bool>(state[1]));
+  ItemReader items = items_;
+  items.restore(state);
   auto bytes = nb::cast<nb::bytes>(state[4]);
   Saved saved;
   saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
   std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
   saved.partials = nb::object(state[5]);
-  std::unique_ptr<AnyWindow> loaded = info_.make(next, options_);
+  std::unique_ptr<AnyWindow> loaded = info_.make(items.definition(), options_);
   loaded->load(saved);
   int kind = nb::cast<int>(state[3]);
   if (kind < 0 || kind > 3) raise("ValueError", "these bytes are damaged: they know no kind of time.");
   window_ = std::move(loaded);
-  definition_ = std::move(next);
-  seen_ = std::move(seen);
+  items_ = std::move(items);
   times_ = static_cast<TimeKind>(kind);
 }
 

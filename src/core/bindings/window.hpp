@@ -14,9 +14,6 @@
 
 namespace sash {
 
-// Python's errors, looked up once.
-[[noreturn]] void raise(const char* error, const std::string& message);
-
 class Window {
  public:
   Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options);
@@ -40,9 +37,9 @@ class Window {
   nb::dict counts();
 
   const AlgorithmInfo& info() const { return info_; }
-  const nb::object& aggregation() const { return aggregation_; }
+  const nb::object& aggregation() const { return items_.aggregation(); }
   const Options& options() const { return options_; }
-  std::string dtype() const;
+  std::string dtype() const { return items_.dtype(); }
 
  private:
   enum class TimeKind : std::uint8_t { unknown, counted, integers, floats };
@@ -51,10 +48,8 @@ class Window {
   // while a native loop runs without the GIL.
   class Work;
 
-  DefinitionPtr definition(const std::vector<ItemType>& types, bool object) const;
-  void become(DefinitionPtr next, const std::vector<bool>* promoted);
-  void read(nb::handle value);  // into row_ and value_, settling the types
-  void settle(const std::vector<Item::Kind>& kinds);
+  void become(const DefinitionPtr& next, ItemReader::Promoted promoted);
+  void read(nb::handle value);  // into items_, rebuilding the window if the item needs another type
   TimeKind kind_of(nb::handle time) const;
   Time key_of(nb::handle time, TimeKind kind) const;
   Time bound_of(nb::handle time, bool lower) const;  // of a range or an eviction: any number, also between keys
@@ -65,14 +60,8 @@ class Window {
 
   const AlgorithmInfo& info_;
   Options options_;
-  nb::object aggregation_;
-  DefinitionPtr definition_;
+  ItemReader items_;
   std::unique_ptr<AnyWindow> window_;
-  std::vector<Item> row_;   // the item being read, one per part
-  std::vector<bool> seen_;  // whether a part has met an item that is not null
-  nb::object value_;        // the same item, for Python callables
-  bool plain_ = true;       // no column, no where, no parts: the item is the value
-  bool typed_ = false;      // the types are given or were settled by an item
   TimeKind times_ = TimeKind::unknown;
   bool busy_ = false;
   std::string broken_;  // the first error that tore the window
