@@ -14,6 +14,54 @@
 
 namespace sash {
 
+// An entry for a node, and the child after it; none at the leaves.
+template <Monoid M, class Key, bool fingers>
+struct Fiba<M, Key, fingers>::Treelet {
+  Key key;
+  Partial value;
+  Node* child;
+};
+
+template <Monoid M, class Key, bool fingers>
+struct Fiba<M, Key, fingers>::Level {
+  struct Event {
+    Node* target;
+    std::size_t first, last;  // its treelets
+  };
+  std::vector<Treelet> treelets;
+  std::vector<Event> events;
+
+  // The last `count` treelets go to that node; if there are none, its partial is stale.
+  void add(Node* target, std::size_t count) {
+    if (events.empty() || events.back().target != target) events.push_back({target, treelets.size() - count, 0});
+    events.back().last = treelets.size();
+  }
+  void clear() {
+    treelets.clear();
+    events.clear();
+  }
+};
+
+// Partials of nodes within and of the root, from the bottom up. Where combine may throw they wait until the tree is a tree again.
+template <Monoid M, class Key, bool fingers>
+class Fiba<M, Key, fingers>::Stale {
+ public:
+  explicit Stale(Fiba& tree) : tree_(tree) {}
+  void add(Node* y) {
+    if constexpr (may_throw<M>)
+      nodes_.push_back(y);
+    else
+      tree_.refresh(y);
+  }
+  void refresh() {
+    for (Node* y : nodes_) tree_.refresh(y);
+  }
+
+ private:
+  Fiba& tree_;
+  std::vector<Node*> nodes_;
+};
+
 template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::bulk_insert(std::span<const Key> keys, std::span<const Partial> values) {
   if (keys.size() < 2) {
@@ -21,47 +69,40 @@ void Fiba<M, Key, fingers>::bulk_insert(std::span<const Key> keys, std::span<con
     return;
   }
   Tear<M> tear(torn_);
-  Level now, next;  // they swap at every level, and keep their memory
+  Level now, above;  // they swap at every level, and keep their memory
+  Stale stale(*this);
   now.treelets.reserve(keys.size());
   search_sites(keys, values, now);
   size_ += now.treelets.size();
   Node *high_left = nullptr, *high_right = nullptr;
   for (std::size_t level = 0; !now.events.empty(); ++level) {
-    for (const Event& event : now.events) {
-      Node* y = event.target;
+    for (const auto& event : now.events) {
+      Node *y = event.target, *last = y;
       if (y->level > level) {
-        next.add(y, 0);
+        above.add(y, 0);
         continue;
       }
       probe_.visit();
-      Node* last = y;
       std::size_t count = event.last - event.first;
       if (y->n + count < slots())
         interleave(y, now.treelets.data() + event.first, count);
       else
-        last = interleave_and_split(y, now.treelets.data() + event.first, count, next);
+        last = interleave_and_split(y, now.treelets.data() + event.first, count, above, stale);
       if (y->place == Place::left) high_left = y;
       if (last->place == Place::right) high_right = last;
-      if (last == y) {
-        if (y->place == Place::within || y->place == Place::top) refresh(y);
-        if (y->place == Place::within && y != root_) next.add(y->parent, 0);
+      if (last == y && (y->place == Place::within || y == root_)) {
+        stale.add(y);
+        if (y != root_) above.add(y->parent, 0);
       }
     }
-    std::swap(now, next);
-    next.clear();
+    std::swap(now, above);
+    above.clear();
   }
-  if (high_left)
-    for (Node* y = high_left;; y = children(y)[0]) {
-      refresh(y);
-      if (y->level == 0) break;
-    }
-  if (high_right)
-    for (Node* y = high_right;; y = children(y)[y->n]) {
-      refresh(y);
-      if (y->level == 0) break;
-    }
+  stale.refresh();
+  if (high_left) refresh_left(high_left);
+  if (high_right) refresh_right(high_right);
   tear.mend();
-  pool_.tend(size_);
+  nodes_.tend(size_);
 }
 
 // Finds where each key goes; changes no node but for the values of keys that are there already.
@@ -90,7 +131,7 @@ void Fiba<M, Key, fingers>::search_sites(std::span<const Key> new_keys, std::spa
       Node* y = step.node;
       std::size_t i = rank(y, key);
       if (y->level == 0) {
-        j = fill_leaf(y, i, step.limit, new_keys, new_values, j, level);
+        j = fill_leaf({y, i, false}, step.limit, new_keys, new_values, j, level);
         break;
       }
       if (i < y->n && keys(y)[i] == key) {
@@ -104,105 +145,102 @@ void Fiba<M, Key, fingers>::search_sites(std::span<const Key> new_keys, std::spa
   }
 }
 
-// Deals with all new keys below `limit` from the j-th on, which belong to leaf y; the first of them is at or before the i-th there.
+// Deals with all new keys below `limit` from the next one on, which all belong to one leaf; returns the next one after them.
 template <Monoid M, class Key, bool fingers>
-std::size_t Fiba<M, Key, fingers>::fill_leaf(Node* y, std::size_t i, const Key* limit, std::span<const Key> new_keys,
-                                             std::span<const Partial> new_values, std::size_t j, Level& level) {
+std::size_t Fiba<M, Key, fingers>::fill_leaf(Spot at, const Key* limit, std::span<const Key> new_keys, std::span<const Partial> new_values,
+                                             std::size_t next, Level& level) {
+  auto [y, i, hit] = at;
   std::size_t before = level.treelets.size();
-  for (; j < new_keys.size() && !(limit && !(new_keys[j] < *limit)); ++j) {
-    while (i < y->n && keys(y)[i] < new_keys[j]) ++i;
-    if (i < y->n && keys(y)[i] == new_keys[j]) {
-      values(y)[i] = monoid_.combine(values(y)[i], new_values[j]);
-    } else if (level.treelets.size() > before && level.treelets.back().key == new_keys[j]) {
+  for (; next < new_keys.size() && !(limit && !(new_keys[next] < *limit)); ++next) {
+    const Key& key = new_keys[next];
+    while (i < y->n && keys(y)[i] < key) ++i;
+    if (i < y->n && keys(y)[i] == key) {
+      values(y)[i] = monoid_.combine(values(y)[i], new_values[next]);
+    } else if (level.treelets.size() > before && level.treelets.back().key == key) {
       Partial& value = level.treelets.back().value;
-      value = monoid_.combine(value, new_values[j]);
+      value = monoid_.combine(value, new_values[next]);
     } else {
-      level.treelets.push_back({new_keys[j], new_values[j], nullptr});
+      level.treelets.push_back({key, new_values[next], nullptr});
     }
   }
   level.add(y, level.treelets.size() - before);
-  return j;
+  return next;
 }
 
 // Treelets that fit go in from the back, so that nothing is moved twice.
 template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::interleave(Node* y, Treelet* treelets, std::size_t count) {
-  std::size_t i = y->n;
-  y->n = static_cast<std::uint16_t>(y->n + count);
-  for (std::size_t to = y->n; count > 0; --to) {
-    Node* child;
+  std::size_t i = y->n, to = i + count;
+  y->n = static_cast<std::uint16_t>(to);
+  for (; count > 0; --to) {
     if (i > 0 && treelets[count - 1].key < keys(y)[i - 1]) {
+      if (y->level > 0) children(y)[to] = children(y)[i];
       --i;
       relocate(keys(y) + to - 1, keys(y) + i, 1);
       relocate(values(y) + to - 1, values(y) + i, 1);
-      child = y->level > 0 ? children(y)[i + 1] : nullptr;
     } else {
       Treelet& treelet = treelets[--count];
-      ::new (static_cast<void*>(keys(y) + to - 1)) Key(std::move(treelet.key));
-      ::new (static_cast<void*>(values(y) + to - 1)) Partial(std::move(treelet.value));
-      child = treelet.child;
-      if (child) child->parent = y;
+      nodes_.put(y, to - 1, std::move(treelet.key), std::move(treelet.value));
+      if (y->level > 0) {
+        children(y)[to] = treelet.child;
+        treelet.child->parent = y;
+      }
     }
-    if (y->level > 0) children(y)[to] = child;
   }
 }
 
-// The entries of y and the treelets, in order, become y and new nodes after it; the entries between go to the next level. Returns the last.
+// The entries of y and the treelets, in order, fill y and new nodes after it; the entries between them go up. Returns the last node.
 template <Monoid M, class Key, bool fingers>
-auto Fiba<M, Key, fingers>::interleave_and_split(Node* y, Treelet* treelets, std::size_t count, Level& next) -> Node* {
-  bool was_root = y == root_;
-  if (was_root) grow();
-  Node* old = pool_.make(y->level, monoid_.identity());
-  take_tail(y, 0, old);
-  std::size_t arity = old->n + count + 1, i = 0;
-  Treelet* stop = treelets + count;
-  Node* piece = y;
-  Place last_place = was_root && fingers ? Place::right : y->place == Place::right ? Place::right : Place::within;
+auto Fiba<M, Key, fingers>::interleave_and_split(Node* y, Treelet* treelets, std::size_t count, Level& above, Stale& stale) -> Node* {
+  bool was_last = y->place == Place::right || (fingers && y == root_);
+  if (y == root_) grow();
   if (y->place == Place::right) y->place = Place::within;
-  Node* child = y->level > 0 ? children(old)[0] : nullptr;  // the one before the next entry
-  auto put_child = [&](std::size_t at) {
+  Node* old = nodes_.make(y->level, monoid_.identity());
+  nodes_.take_tail(y, 0, old);
+
+  std::size_t i = 0, j = 0;
+  Node* child = y->level > 0 ? children(old)[0] : nullptr;  // the one after the last entry that was taken
+  auto take = [&](auto&& put) {
+    if (j == count || (i < old->n && keys(old)[i] < treelets[j].key)) {
+      put(std::move(keys(old)[i]), std::move(values(old)[i]));
+      ++i;
+      if (y->level > 0) child = children(old)[i];
+    } else {
+      put(std::move(treelets[j].key), std::move(treelets[j].value));
+      child = treelets[j++].child;
+    }
+  };
+  auto put_child = [&](Node* piece, std::size_t at) {
     if (!child) return;
     children(piece)[at] = child;
     child->parent = piece;
   };
-  auto emit = [&](auto&& sink) {
-    if (treelets == stop || (i < old->n && keys(old)[i] < treelets->key)) {
-      child = old->level > 0 ? children(old)[i + 1] : nullptr;
-      sink(keys(old)[i], values(old)[i]);
-      ++i;
-    } else {
-      child = treelets->child;
-      sink(treelets->key, treelets->value);
-      ++treelets;
-    }
-  };
   std::size_t pieces = 0;
-  for (;;) {
+  Node* piece = y;
+  for (std::size_t arity = old->n + count + 1;;) {
     probe_.restructure();
     std::size_t share = arity > slots() ? min_arity() + 1 : arity;
-    put_child(0);
-    for (std::size_t to = 0; to + 1 < share; ++to) {
-      emit([&](Key& key, Partial& value) {
-        ::new (static_cast<void*>(keys(piece) + to)) Key(std::move(key));
-        ::new (static_cast<void*>(values(piece) + to)) Partial(std::move(value));
-      });
-      put_child(to + 1);
+    put_child(piece, 0);
+    for (std::size_t at = 0; at + 1 < share; ++at) {
+      take([&](Key&& key, Partial&& value) { nodes_.put(piece, at, std::move(key), std::move(value)); });
+      put_child(piece, at + 1);
     }
     piece->n = static_cast<std::uint16_t>(share - 1);
     arity -= share;
     if (arity == 0) break;
-    refresh_within(piece);
-    Node* after = pool_.make(y->level, monoid_.identity());
-    after->parent = y->parent;
-    emit([&](Key& key, Partial& value) { next.treelets.push_back({std::move(key), std::move(value), after}); });
+    if (piece->place == Place::within) stale.add(piece);
+    piece = nodes_.make(y->level, monoid_.identity());
+    piece->parent = y->parent;
+    take([&](Key&& key, Partial&& value) { above.treelets.push_back({std::move(key), std::move(value), piece}); });
     ++pieces;
-    piece = after;
   }
-  piece->place = last_place;
-  refresh_within(piece);
+  if (was_last)
+    piece->place = Place::right;
+  else
+    stale.add(piece);
   if (y == right_) right_ = piece;
-  next.add(y->parent, pieces);
-  pool_.drop(old);
+  above.add(y->parent, pieces);
+  nodes_.drop(old);
   return piece;
 }
 

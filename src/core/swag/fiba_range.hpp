@@ -144,15 +144,15 @@ auto Fiba<M, Key, fingers>::fold_between(const Node* y, std::size_t i, std::size
 // Entries from i on, each with the child after it.
 template <Monoid M, class Key, bool fingers>
 auto Fiba<M, Key, fingers>::fold_from(const Node* y, std::size_t i) const -> Partial {
-  if (y->level == 0) return fold_values(values(y), i, y->n);
-  return monoid_.combine(fold_between(y, i, y->n), children(y)[y->n]->agg);
+  Partial sum = fold_between(y, i, y->n);
+  return y->level == 0 ? sum : monoid_.combine(sum, children(y)[y->n]->agg);
 }
 
-// Entries before j, each with the child before it.
+// Entries up to j, each with the child before it.
 template <Monoid M, class Key, bool fingers>
 auto Fiba<M, Key, fingers>::fold_to(const Node* y, std::size_t j) const -> Partial {
-  if (y->level == 0) return fold_values(values(y), 0, j);
-  return monoid_.combine(children(y)[0]->agg, fold_between(y, 0, j));
+  Partial sum = fold_between(y, 0, j);
+  return y->level == 0 ? sum : monoid_.combine(children(y)[0]->agg, sum);
 }
 
 }  // namespace sash
