@@ -37,7 +37,8 @@ class AnyWindow {
   virtual nb::object query(nb::handle arg) const = 0;
   virtual nb::object query(Time from, Time to, nb::handle arg) = 0;
   virtual bool reaches_the_end(Time to) const = 0;
-  virtual std::vector<Scalar> query_many(const Time* from, const Time* to, std::size_t n) = 0;  // one-number results only
+  virtual std::vector<Scalar> query_many(const Time* from, const Time* to, std::size_t n) = 0;      // one-number results only
+  virtual std::vector<nb::object> query_each(const Time* from, const Time* to, std::size_t n) = 0;  // any results
   virtual std::size_t size() const = 0;
   virtual Time oldest() const = 0;
   virtual Time youngest() const = 0;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace sash {
 
@@ -126,6 +127,13 @@ Time Window::bound_of(nb::handle time, bool lower) const {
     if (overflow) return overflow > 0 ? INT64_MAX : INT64_MIN;
   }
   return key_of(time, times_);
+}
+
+std::pair<Time, Time> Window::range_of(nb::handle start, nb::handle end) const {
+  Time from = bound_of(start, true), to = bound_of(end, false);
+  if (from > to && start.attr("__gt__")(end).is(nb::bool_(true)))
+    raise("ValueError", "start " + text(start) + " is after end " + text(end) + ". Ranges include both ends, start first.");
+  return {from, to};
 }
 
 nb::object Window::time_out(Time t) const {
@@ -266,13 +274,11 @@ nb::object Window::query(nb::handle start, nb::handle end, nb::handle arg) {
     raise("TypeError",
           std::string(info_.name) + " answers for the whole window only. For ranges use Fiba, BlockFiba, BTree, FlatFat, BInt or Recalc.");
   if (start.is_none() || end.is_none()) raise("TypeError", "a range has two ends. Use query(start, end), or query() for the whole window.");
-  Time from = bound_of(start, true), to = bound_of(end, false);
-  if (from > to && start.attr("__gt__")(end).is(nb::bool_(true)))
-    raise("ValueError", "start " + text(start) + " is after end " + text(end) + ". Ranges include both ends, start first.");
+  auto [from, to] = range_of(start, end);
   if (info_.suffixes && !info_.ranges && !window_->reaches_the_end(to))
     raise("ValueError", "end " + text(end) + " is before the youngest entry (" + text(time_out(window_->youngest())) + "). " + info_.name +
                             " answers for ranges up to the youngest only.");
-  guarded([&] { out = window_->query(from, to, arg); });
+  guarded([&, first = from, last = to] { out = window_->query(first, last, arg); });
   return out;
 }
 
@@ -283,7 +289,16 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
   if (!info_.ranges || !items_.one_number() || !nb::isinstance<IntArray>(ranges[0]) || !nb::isinstance<IntArray>(ranges[1]) ||
       times_ == TimeKind::floats) {
     nb::list out;
-    for (std::size_t i = 0; i < many; ++i) out.append(query(ranges[0][i].attr("item")(), ranges[1][i].attr("item")(), nb::none()));
+    if (!info_.ranges) {
+      for (std::size_t i = 0; i < many; ++i) out.append(query(ranges[0][i].attr("item")(), ranges[1][i].attr("item")(), nb::none()));
+      return columns.attr("results")(out);
+    }
+    Work work(*this);
+    std::vector<Time> from(many), to(many);
+    for (std::size_t i = 0; i < many; ++i) std::tie(from[i], to[i]) = range_of(ranges[0][i].attr("item")(), ranges[1][i].attr("item")());
+    guarded([&] {
+      for (nb::object& value : window_->query_each(from.data(), to.data(), many)) out.append(value);
+    });
     return columns.attr("results")(out);
   }
   Work work(*this);

@@ -53,6 +53,7 @@ class Window {
   TimeKind kind_of(nb::handle time) const;
   Time key_of(nb::handle time, TimeKind kind) const;
   Time bound_of(nb::handle time, bool lower) const;  // of a range or an eviction: any number, also between keys
+  std::pair<Time, Time> range_of(nb::handle start, nb::handle end) const;
   nb::object time_out(Time t) const;
   void refuse_older(Time t) const;
   template <class Step>

@@ -94,16 +94,15 @@ class WindowImpl final : public AnyWindow {
   }
   bool reaches_the_end(Time to) const override { return window_.reaches_the_end(to); }
 
-  std::vector<Scalar> query_many([[maybe_unused]] const Time* from, [[maybe_unused]] const Time* to, std::size_t n) override {
+  std::vector<Scalar> query_many(const Time* from, const Time* to, std::size_t n) override {
     std::vector<Scalar> out(n);
-    if constexpr (requires { window_.query_many(from, to, n); }) {
-      std::vector<Partial> found = window_.query_many(from, to, n);
-      for (std::size_t i = 0; i < n; ++i) out[i] = face_.scalar(found[i]);
-    } else if constexpr (Adapter::has_ranges || Adapter::has_suffixes)
-      for (std::size_t i = 0; i < n; ++i) {
-        auto found = window_.query(from[i], to[i]);
-        out[i] = face_.scalar(found ? *found : face_.identity());
-      }
+    for_ranges(from, to, n, [&](std::size_t i, const Partial& p) { out[i] = face_.scalar(p); });
+    return out;
+  }
+
+  std::vector<nb::object> query_each(const Time* from, const Time* to, std::size_t n) override {
+    std::vector<nb::object> out(n);
+    for_ranges(from, to, n, [&](std::size_t i, const Partial& p) { out[i] = face_.lower(p, nb::none()); });
     return out;
   }
 
@@ -199,6 +198,20 @@ class WindowImpl final : public AnyWindow {
   friend class WindowImpl;
 
  private:
+  template <class Visit>
+  void for_ranges([[maybe_unused]] const Time* from, [[maybe_unused]] const Time* to, [[maybe_unused]] std::size_t n,
+                  [[maybe_unused]] Visit visit) {
+    if constexpr (requires { window_.query_many(from, to, n); }) {
+      std::vector<Partial> found = window_.query_many(from, to, n);
+      for (std::size_t i = 0; i < n; ++i) visit(i, found[i]);
+    } else if constexpr (Adapter::has_ranges || Adapter::has_suffixes) {
+      for (std::size_t i = 0; i < n; ++i) {
+        auto found = window_.query(from[i], to[i]);
+        visit(i, found ? *found : face_.identity());
+      }
+    }
+  }
+
   template <class Get>
   std::uint64_t probe(Get get) const {
     if constexpr (requires { window_.algorithm().probe(); })
