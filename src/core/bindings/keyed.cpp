@@ -107,7 +107,7 @@ nb::tuple order(In<std::int32_t> ids, In<Time> times, std::vector<In<std::int64_
   Sliced out;
   {
     nb::gil_scoped_release free;
-    out = order_rows(std::vector<std::int32_t>(ids.data(), ids.data() + ids.size()), times.data(), columns, keys);
+    out = order_rows(ids.data(), times.data(), ids.size(), columns, keys);
   }
   return nb::make_tuple(array_of(std::move(out.layout.starts)), array_of(std::move(out.layout.times)), array_of(std::move(out.places)));
 }

@@ -20,6 +20,7 @@
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "words.hpp"
@@ -48,7 +49,10 @@ inline std::uint32_t bucket_of(std::uint64_t hash, std::uint32_t buckets) {
   return static_cast<std::uint32_t>((static_cast<unsigned __int128>(hash) * buckets) >> 64);
 }
 
-// Numbers things in the order they first appear; same(id) tells whether a stored thing is the one looked for.
+inline std::uint64_t hash_of(std::uint64_t word) { return mix(word ^ 0x9E3779B97F4A7C15u, 0xD6E8FEB86659FD93u); }
+
+// Numbers things in the order they first appear; same(id) tells whether a stored thing is the one looked for. A slot
+// carries half of the hash, so that a look-up touches the slot and the thing, and nothing between.
 class Numbering {
  public:
   explicit Numbering(std::size_t expected = 64) { resize(std::bit_ceil(std::max<std::size_t>(expected * 2, 64))); }
@@ -57,32 +61,37 @@ class Numbering {
 
   template <class Same>
   std::uint32_t find_or_add(std::uint64_t hash, Same same) {
+    auto tag = static_cast<std::uint32_t>(hash >> 32);
     for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
-      std::uint32_t id = slots_[at];
-      if (id == none) {
-        slots_[at] = size();
+      Slot& slot = slots_[at];
+      if (slot.id == none) {
+        slot = {tag, size()};
         hashes_.push_back(hash);
         if (hashes_.size() * 2 > slots_.size()) resize(slots_.size() * 2);
         return size() - 1;
       }
-      if (hashes_[id] == hash && same(id)) return id;
+      if (slot.tag == tag && same(slot.id)) return slot.id;
     }
   }
 
  private:
   static constexpr std::uint32_t none = 0xFFFFFFFFu;
+  struct Slot {
+    std::uint32_t tag;
+    std::uint32_t id;
+  };
 
   void resize(std::size_t slots) {
-    slots_.assign(slots, none);
+    slots_.assign(slots, {0, none});
     mask_ = slots - 1;
     for (std::uint32_t id = 0; id < hashes_.size(); ++id) {
       std::size_t at = hashes_[id] & mask_;
-      while (slots_[at] != none) at = (at + 1) & mask_;
-      slots_[at] = id;
+      while (slots_[at].id != none) at = (at + 1) & mask_;
+      slots_[at] = {static_cast<std::uint32_t>(hashes_[id] >> 32), id};
     }
   }
 
-  std::vector<std::uint32_t> slots_;
+  std::vector<Slot> slots_;
   std::vector<std::uint64_t> hashes_;
   std::size_t mask_ = 0;
 };
@@ -125,6 +134,9 @@ struct KeyColumn {
         return value;
     }
   }
+
+  // Where the bytes of n rows end.
+  const char* data_end(std::size_t n) const { return n == 0 ? data : bytes(n - 1).data() + bytes(n - 1).size(); }
 
   std::string_view bytes(std::size_t i) const {
     std::size_t at = static_cast<std::size_t>(offset) + i;
@@ -222,47 +234,85 @@ namespace detail {
 
 inline constexpr std::uint32_t null_id = 0xFFFFFFFFu;
 
-// Numbers the values of one column, null_id for null.
+// Text as its first 16 bytes and its length: most keys are no longer, and then that is all of it.
+struct Text {
+  std::uint64_t head[2] = {0, 0};
+  std::string_view bytes;
+
+  // Loads 16 bytes at once unless the buffer ends before: memcpy of a varying length is a call.
+  Text(std::string_view text, const char* end) : bytes(text) {
+    std::size_t n = text.size();
+    if (n && text.data() + 16 <= end) {
+      std::memcpy(head, text.data(), 16);
+      if (n < 8) head[0] &= (std::uint64_t{1} << (8 * n)) - 1;
+      if (n <= 8)
+        head[1] = 0;
+      else if (n < 16)
+        head[1] &= (std::uint64_t{1} << (8 * (n - 8))) - 1;
+    } else if (n) {
+      std::memcpy(head, text.data(), std::min<std::size_t>(n, 16));
+    }
+  }
+  std::uint64_t hash() const {
+    std::uint64_t h = mix(head[0] ^ 0x9E3779B97F4A7C15u, head[1] ^ 0xD6E8FEB86659FD93u ^ (bytes.size() << 56));
+    return bytes.size() <= 16 ? h : hash_of(h ^ hash_of(bytes.data() + 16, bytes.size() - 16));
+  }
+  bool operator==(const Text& other) const {
+    return head[0] == other.head[0] && head[1] == other.head[1] && bytes.size() == other.bytes.size() &&
+           (bytes.size() <= 16 || bytes.substr(16) == other.bytes.substr(16));
+  }
+};
+
+// Numbers values in the order they first appear, null_id for null. Rows of one key often follow each other.
+template <class Value, class Get>
+void number(std::size_t n, std::size_t expected, Get get, std::vector<std::uint32_t>& ids, std::vector<std::size_t>& firsts) {
+  Numbering numbers(expected);
+  std::vector<Value> values;
+  firsts.clear();
+  std::uint32_t last = null_id;
+  for (std::size_t i = 0; i < n; ++i) {
+    auto [there, value, hash] = get(i);
+    if (!there) {
+      ids[i] = null_id;
+      continue;
+    }
+    if (last == null_id || !(values[last] == value)) {
+      std::uint32_t before = numbers.size();
+      last = numbers.find_or_add(hash(value), [&](std::uint32_t id) { return values[id] == value; });
+      if (last == before) {
+        values.push_back(value);
+        firsts.push_back(i);
+      }
+    }
+    ids[i] = last;
+  }
+}
+
 inline void number_column(const KeyColumn& column, std::size_t n, std::vector<std::uint32_t>& ids, std::vector<std::size_t>& firsts) {
-  Numbering numbers;
   ids.resize(n);
-  auto number = [&](std::uint32_t before, std::uint32_t id, std::size_t row) {
-    if (id == before) firsts.push_back(row);
-    return id;
-  };
   if (column.is_word()) {
-    std::vector<std::uint64_t> words;
-    std::uint64_t last_word = 0;
-    std::uint32_t last_id = null_id;  // rows of one key often follow each other
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!column.valid(i)) {
-        ids[i] = null_id;
-        continue;
-      }
-      std::uint64_t word = column.word(i);
-      if (word != last_word || last_id == null_id) {
-        std::uint32_t before = numbers.size();
-        last_id = number(
-            before,
-            numbers.find_or_add(mix(word ^ 0x9E3779B97F4A7C15u, 0xD6E8FEB86659FD93u), [&](std::uint32_t id) { return words[id] == word; }),
-            i);
-        if (last_id == before) words.push_back(word);
-        last_word = word;
-      }
-      ids[i] = last_id;
+    auto hash = [](std::uint64_t word) { return hash_of(word); };
+    if (column.kind == KeyColumn::fixed && column.width == 8 && !column.validity) {
+      auto words = column.data + column.offset * 8;
+      number<std::uint64_t>(
+          n, 64,
+          [&](std::size_t i) {
+            std::uint64_t word;
+            std::memcpy(&word, words + i * 8, 8);
+            return std::tuple(true, word, hash);
+          },
+          ids, firsts);
+    } else {
+      number<std::uint64_t>(
+          n, 64, [&](std::size_t i) { return std::tuple(column.valid(i), column.valid(i) ? column.word(i) : 0, hash); }, ids, firsts);
     }
   } else {
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!column.valid(i)) {
-        ids[i] = null_id;
-        continue;
-      }
-      std::string_view bytes = column.bytes(i);
-      std::uint32_t before = numbers.size();
-      ids[i] = number(
-          before,
-          numbers.find_or_add(hash_of(bytes.data(), bytes.size()), [&](std::uint32_t id) { return column.bytes(firsts[id]) == bytes; }), i);
-    }
+    auto hash = [](const Text& text) { return text.hash(); };
+    const char* end = column.data_end(n);
+    number<Text>(
+        n, 64,
+        [&](std::size_t i) { return std::tuple(column.valid(i), Text(column.valid(i) ? column.bytes(i) : std::string_view(), end), hash); },
+        ids, firsts);
   }
 }
 
@@ -301,22 +351,11 @@ inline Encoded encode_keys(const std::vector<KeyColumn>& columns, std::size_t n)
       firsts = std::move(next_firsts);
       continue;
     }
-    Numbering numbers(firsts.size());
-    std::vector<std::uint64_t> pairs;
-    firsts.clear();
-    std::uint64_t last_pair = 0;
-    std::uint32_t last_id = detail::null_id;
-    for (std::size_t i = 0; i < n; ++i) {
-      std::uint64_t pair = (static_cast<std::uint64_t>(ids[i]) << 32) | next[i];
-      if (pair != last_pair || last_id == detail::null_id) {
-        std::uint32_t before = numbers.size();
-        last_id =
-            numbers.find_or_add(mix(pair ^ 0x9E3779B97F4A7C15u, 0xD6E8FEB86659FD93u), [&](std::uint32_t id) { return pairs[id] == pair; });
-        if (last_id == before) pairs.push_back(pair), firsts.push_back(i);
-        last_pair = pair;
-      }
-      ids[i] = last_id;
-    }
+    auto hash = [](std::uint64_t pair) { return hash_of(pair); };
+    std::size_t expected = firsts.size();
+    detail::number<std::uint64_t>(
+        n, expected, [&](std::size_t i) { return std::tuple(true, (static_cast<std::uint64_t>(ids[i]) << 32) | next[i], hash); }, ids,
+        firsts);
   }
 
   // The distinct keys as bytes, then in order; ids become places in that order.
@@ -329,15 +368,19 @@ inline Encoded encode_keys(const std::vector<KeyColumn>& columns, std::size_t n)
     offsets.push_back(bytes.size());
   }
   auto key = [&](std::size_t i) { return std::string_view(bytes).substr(offsets[i], offsets[i + 1] - offsets[i]); };
-  std::vector<std::uint32_t> order(firsts.size());
-  std::iota(order.begin(), order.end(), 0u);
+  struct Ranked {
+    std::uint64_t hash;
+    std::uint32_t id;
+  };
+  std::vector<Ranked> order(firsts.size());
+  for (std::uint32_t id = 0; id < order.size(); ++id) order[id] = {hashes[id], id};
   std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : key(a) < key(b); });
+            [&](const Ranked& a, const Ranked& b) { return a.hash != b.hash ? a.hash < b.hash : key(a.id) < key(b.id); });
   Encoded out;
   std::vector<std::int32_t> place(firsts.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = static_cast<std::int32_t>(i);
-    out.keys.push_back(hashes[order[i]], key(order[i]));
+    place[order[i].id] = static_cast<std::int32_t>(i);
+    out.keys.push_back(order[i].hash, key(order[i].id));
   }
   out.ids.resize(n);
   for (std::size_t i = 0; i < n; ++i) out.ids[i] = place[ids[i]];

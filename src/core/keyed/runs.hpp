@@ -48,22 +48,35 @@ struct Sliced {
 
 namespace detail {
 
-// Sorts places of things by key, then by less within a key; gives each thing's new place.
-template <class Less>
-Places sort_by_key(const std::vector<std::int32_t>& key_of, std::size_t keys, std::vector<std::int64_t>& starts, Less less) {
+// Sorts things by key, then by time and tied(a, b) within a key; gives each thing's new place. Times are sorted beside the
+// things' numbers: a comparison that looks each up elsewhere took three times as long.
+template <class TimeOf, class Tied>
+Places sort_by_key(const std::int32_t* key_of, std::size_t n, std::size_t keys, std::vector<std::int64_t>& starts, TimeOf time_of,
+                   Tied tied) {
+  struct Entry {
+    Time time;
+    std::int32_t thing;
+  };
   starts.assign(keys + 1, 0);
-  for (std::int32_t k : key_of) ++starts[static_cast<std::size_t>(k) + 1];
+  for (std::size_t i = 0; i < n; ++i) ++starts[static_cast<std::size_t>(key_of[i]) + 1];
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
   std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
-  std::vector<std::int32_t> order(key_of.size());
-  for (std::size_t i = 0; i < key_of.size(); ++i)
-    order[static_cast<std::size_t>(next[static_cast<std::size_t>(key_of[i])]++)] = static_cast<std::int32_t>(i);
-  for (std::size_t k = 0; k < keys; ++k) {
-    auto from = order.begin() + starts[k], to = order.begin() + starts[k + 1];
-    if (!std::is_sorted(from, to, less)) std::stable_sort(from, to, less);
+  std::vector<Entry> entries(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(key_of[i])]++);
+    entries[at] = {time_of(i), static_cast<std::int32_t>(i)};
   }
-  Places places(key_of.size());
-  for (std::size_t i = 0; i < order.size(); ++i) places[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+  auto less = [&](const Entry& a, const Entry& b) {
+    if (a.time != b.time) return a.time < b.time;
+    int tie = tied(a.thing, b.thing);
+    return tie ? tie < 0 : a.thing < b.thing;
+  };
+  for (std::size_t k = 0; k < keys; ++k) {
+    auto from = entries.begin() + starts[k], to = entries.begin() + starts[k + 1];
+    if (!std::is_sorted(from, to, less)) std::sort(from, to, less);
+  }
+  Places places(n);
+  for (std::size_t i = 0; i < n; ++i) places[static_cast<std::size_t>(entries[i].thing)] = static_cast<std::int32_t>(i);
   return places;
 }
 
@@ -90,11 +103,11 @@ inline Sliced slice_rows(const std::int32_t* ids, const Time* times, const std::
       continue;
     }
     Last& cached = last[static_cast<std::size_t>(ids[i])];
+    cached.latest = std::max(cached.latest, times[i]);
     if (static_cast<std::uint64_t>(times[i]) - static_cast<std::uint64_t>(cached.start) >= static_cast<std::uint64_t>(grain) ||
         cached.slice < 0) {
       Time pane = floor_div(times[i] - offset, grain);
-      auto hash =
-          mix(static_cast<std::uint64_t>(pane) ^ 0x9E3779B97F4A7C15u, 0xD6E8FEB86659FD93u ^ (static_cast<std::uint64_t>(ids[i]) << 17));
+      std::uint64_t hash = hash_of(hash_of(static_cast<std::uint64_t>(pane)) + static_cast<std::uint64_t>(ids[i]));
       std::uint32_t before = numbers.size();
       std::uint32_t id = numbers.find_or_add(hash, [&](std::uint32_t s) { return panes[s] == pane && key_of[s] == ids[i]; });
       if (id == before) {
@@ -104,12 +117,11 @@ inline Sliced slice_rows(const std::int32_t* ids, const Time* times, const std::
       cached.start = pane * grain + offset;
       cached.slice = static_cast<std::int32_t>(id);
     }
-    cached.latest = std::max(cached.latest, times[i]);
     out.places[i] = cached.slice;
   }
-  Places place = detail::sort_by_key(key_of, keys, out.layout.starts, [&](std::int32_t a, std::int32_t b) {
-    return panes[static_cast<std::size_t>(a)] < panes[static_cast<std::size_t>(b)];
-  });
+  Places place = detail::sort_by_key(
+      key_of.data(), key_of.size(), keys, out.layout.starts, [&](std::size_t s) { return panes[s]; },
+      [](std::int32_t, std::int32_t) { return 0; });
   for (const Last& cached : last) out.latest.push_back(cached.latest);
   out.layout.times.resize(panes.size());
   out.rows.resize(panes.size());
@@ -124,17 +136,17 @@ inline Sliced slice_rows(const std::int32_t* ids, const Time* times, const std::
 
 // Every row is an entry of its own: by key, time, and then by further columns, so that the order is the same whatever
 // the order of arrival.
-inline Sliced order_rows(const std::vector<std::int32_t>& ids, const Time* times, const std::vector<const std::int64_t*>& ties,
+inline Sliced order_rows(const std::int32_t* ids, const Time* times, std::size_t n, const std::vector<const std::int64_t*>& ties,
                          std::size_t keys) {
   Sliced out;
-  out.places = detail::sort_by_key(ids, keys, out.layout.starts, [&](std::int32_t a, std::int32_t b) {
-    if (times[a] != times[b]) return times[a] < times[b];
+  auto tied = [&](std::int32_t a, std::int32_t b) {
     for (const std::int64_t* tie : ties)
-      if (tie[a] != tie[b]) return tie[a] < tie[b];
-    return false;
-  });
-  out.layout.times.resize(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) out.layout.times[static_cast<std::size_t>(out.places[i])] = times[i];
+      if (tie[a] != tie[b]) return tie[a] < tie[b] ? -1 : 1;
+    return 0;
+  };
+  out.places = detail::sort_by_key(ids, n, keys, out.layout.starts, [&](std::size_t i) { return times[i]; }, tied);
+  out.layout.times.resize(n);
+  for (std::size_t i = 0; i < n; ++i) out.layout.times[static_cast<std::size_t>(out.places[i])] = times[i];
   return out;
 }
 
