@@ -26,11 +26,11 @@ using Maybe = std::optional<In<T>>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
-template <class T>
-Out<T> array_of(std::vector<T> values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Out<T>(kept->data(), {kept->size()}, owner);
+template <class Vector>
+auto array_of(Vector values) {
+  auto* kept = new Vector(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Vector*>(p); });
+  return Out<typename Vector::value_type>(kept->data(), {kept->size()}, owner);
 }
 
 nb::bytes bytes_of(const Bytes& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
@@ -201,7 +201,7 @@ std::unique_ptr<Column> lift(const Column& column, In<std::int32_t> places, std:
 
 std::unique_ptr<Column> gather(const Column& column, const std::vector<const Column*>& parts, const std::vector<In<std::int32_t>>& places,
                                std::size_t slices) {
-  std::vector<std::pair<const Column*, const std::int32_t*>> pairs;
+  std::vector<Column::Part> pairs;
   check_length(parts, places.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     check_length(places[i], parts[i]->size());
@@ -283,7 +283,7 @@ void bind(nb::module_& m) {
     return packed([&](Bytes& out) { pack_words(out, words.size(), [&](std::size_t i) { return words.data()[i]; }); });
   });
   m.def("unpack_words", [](nb::bytes data, std::size_t n) {
-    std::vector<std::int64_t> words(n);
+    Vec<std::int64_t> words(n);
     Reader in(data.c_str(), data.size());
     unpack_words(in, n, [&](std::size_t i, std::int64_t word) { words[i] = word; });
     in.done();

@@ -14,6 +14,7 @@
 
 #include "../registry.hpp"
 #include "kernels.hpp"
+#include "memory.hpp"
 #include "words.hpp"
 
 namespace sash::keyed {
@@ -31,19 +32,21 @@ struct Items {
 
 // Where to put lowered numbers, one array per field.
 struct Lowered {
-  std::vector<std::int64_t> bits;  // of an int64 or a double
-  std::vector<std::uint8_t> valid;
+  Vec<std::int64_t> bits;  // of an int64 or a double
+  Vec<std::uint8_t> valid;
   Scalar::Kind kind = Scalar::none;
 };
 
 class Column {
  public:
+  using Part = std::pair<const Column*, const std::int32_t*>;
+
   virtual ~Column() = default;
   virtual std::size_t size() const = 0;
   virtual std::size_t memory() const = 0;
   virtual std::unique_ptr<Column> lift(const Items& items, std::size_t slices) const = 0;
-  virtual std::unique_ptr<Column> gather(const std::vector<std::pair<const Column*, const std::int32_t*>>& parts,
-                                         std::size_t slices) const = 0;
+  // Each part's places do not decrease, but for -1 in between: dropped.
+  virtual std::unique_ptr<Column> gather(const std::vector<Part>& parts, std::size_t slices) const = 0;
   virtual std::vector<Lowered> slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how,
                                      bool subtract) const = 0;
   virtual void pack(Bytes& out, std::size_t from, std::size_t to) const = 0;
@@ -56,13 +59,13 @@ class NativeColumn final : public Column {
   using Input = typename K::Input;
 
  public:
-  explicit NativeColumn(K kernel, std::vector<Partial> partials = {}) : kernel_(std::move(kernel)), partials_(std::move(partials)) {}
+  explicit NativeColumn(K kernel, Vec<Partial> partials = {}) : kernel_(std::move(kernel)), partials_(std::move(partials)) {}
 
   std::size_t size() const override { return partials_.size(); }
   std::size_t memory() const override { return partials_.capacity() * sizeof(Partial); }
 
   std::unique_ptr<Column> lift(const Items& items, std::size_t slices) const override {
-    std::vector<Partial> out(slices, kernel_.identity());
+    Vec<Partial> out(slices, kernel_.identity());
     auto values = static_cast<const Input*>(items.values);
     for (std::size_t i = 0; i < items.n; ++i) {
       std::int32_t place = items.places[i];
@@ -73,16 +76,30 @@ class NativeColumn final : public Column {
     return make(std::move(out));
   }
 
-  std::unique_ptr<Column> gather(const std::vector<std::pair<const Column*, const std::int32_t*>>& parts,
-                                 std::size_t slices) const override {
-    std::vector<Partial> out(slices, kernel_.identity());
+  // Place by place, in one pass over all parts: the column is written once, never first filled and then combined into.
+  std::unique_ptr<Column> gather(const std::vector<Part>& parts, std::size_t slices) const override {
+    struct Cursor {
+      const Partial* at;
+      const Partial* end;
+      const std::int32_t* place;
+    };
+    std::vector<Cursor> cursors;
     for (auto [part, places] : parts) {
       const auto& partials = dynamic_cast<const NativeColumn&>(*part).partials_;
-      for (std::size_t i = 0; i < partials.size(); ++i) {
-        if (places[i] < 0) continue;
-        Partial& slot = out[static_cast<std::size_t>(places[i])];
-        slot = kernel_.combine(slot, partials[i]);
+      cursors.push_back({partials.data(), partials.data() + partials.size(), places});
+    }
+    Vec<Partial> out;
+    out.reserve(slices);
+    for (std::int32_t slice = 0; slice < static_cast<std::int32_t>(slices); ++slice) {
+      bool first = true;
+      Partial sum;
+      for (Cursor& c : cursors) {
+        for (; c.at != c.end && *c.place <= slice; ++c.at, ++c.place) {
+          if (*c.place < 0) continue;
+          sum = std::exchange(first, false) ? *c.at : kernel_.combine(sum, *c.at);
+        }
       }
+      out.push_back(first ? kernel_.identity() : sum);
     }
     return make(std::move(out));
   }
@@ -117,13 +134,13 @@ class NativeColumn final : public Column {
   }
 
   std::unique_ptr<Column> unpack(Reader& in, std::size_t n) const override {
-    std::vector<Partial> out(n, kernel_.identity());
+    Vec<Partial> out(n, kernel_.identity());
     unpack_partials(in, std::span<Partial>(out));
     return make(std::move(out));
   }
 
  private:
-  std::unique_ptr<Column> make(std::vector<Partial> partials) const { return std::make_unique<NativeColumn>(kernel_, std::move(partials)); }
+  std::unique_ptr<Column> make(Vec<Partial> partials) const { return std::make_unique<NativeColumn>(kernel_, std::move(partials)); }
 
   Partial lifted(const Items& items, Input value, std::size_t i) const {
     if constexpr (requires { kernel_.lift(value, Time{}, std::int64_t{}, false); })
@@ -135,7 +152,7 @@ class NativeColumn final : public Column {
   // Two-Stacks Lite over an array: the queue is the column itself, and only the turned part needs room of its own.
   template <class Emit>
   void two_stacks(std::span<const std::int64_t> from, std::span<const std::int64_t> to, Emit emit) const {
-    std::vector<Partial> turned;  // for places in [base, turn): combined with all up to turn
+    Vec<Partial> turned;  // for places in [base, turn): combined with all up to turn
     std::int64_t base = 0, turn = 0, end = 0;
     Partial back = kernel_.identity();  // [turn, end)
     for (std::size_t j = 0; j < from.size(); ++j) {
@@ -177,7 +194,7 @@ class NativeColumn final : public Column {
   const Partial& at(std::int64_t i) const { return partials_[static_cast<std::size_t>(i)]; }
 
   K kernel_;
-  std::vector<Partial> partials_;
+  Vec<Partial> partials_;
 };
 
 }  // namespace sash::keyed

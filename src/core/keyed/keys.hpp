@@ -23,6 +23,7 @@
 #include <tuple>
 #include <vector>
 
+#include "memory.hpp"
 #include "words.hpp"
 
 namespace sash::keyed {
@@ -91,8 +92,8 @@ class Numbering {
     }
   }
 
-  std::vector<Slot> slots_;
-  std::vector<std::uint64_t> hashes_;
+  Vec<Slot> slots_;
+  Vec<std::uint64_t> hashes_;
   std::size_t mask_ = 0;
 };
 
@@ -219,14 +220,14 @@ class KeyTable {
   }
 
  private:
-  std::vector<std::uint64_t> hashes_;
-  std::vector<std::size_t> offsets_{0};
+  Vec<std::uint64_t> hashes_;
+  Vec<std::size_t> offsets_{0};
   std::string bytes_;
 };
 
 // The number of every row's key, and the keys in order.
 struct Encoded {
-  std::vector<std::int32_t> ids;
+  Vec<std::int32_t> ids;
   KeyTable keys;
 };
 
@@ -265,9 +266,9 @@ struct Text {
 
 // Numbers values in the order they first appear, null_id for null. Rows of one key often follow each other.
 template <class Value, class Get>
-void number(std::size_t n, std::size_t expected, Get get, std::vector<std::uint32_t>& ids, std::vector<std::size_t>& firsts) {
+void number(std::size_t n, std::size_t expected, Get get, Vec<std::uint32_t>& ids, Vec<std::size_t>& firsts) {
   Numbering numbers(expected);
-  std::vector<Value> values;
+  Vec<Value> values;
   firsts.clear();
   std::uint32_t last = null_id;
   for (std::size_t i = 0; i < n; ++i) {
@@ -288,7 +289,7 @@ void number(std::size_t n, std::size_t expected, Get get, std::vector<std::uint3
   }
 }
 
-inline void number_column(const KeyColumn& column, std::size_t n, std::vector<std::uint32_t>& ids, std::vector<std::size_t>& firsts) {
+inline void number_column(const KeyColumn& column, std::size_t n, Vec<std::uint32_t>& ids, Vec<std::size_t>& firsts) {
   ids.resize(n);
   if (column.is_word()) {
     auto hash = [](std::uint64_t word) { return hash_of(word); };
@@ -338,12 +339,12 @@ inline void append_value(std::string& out, const KeyColumn& column, std::size_t 
 }  // namespace detail
 
 inline Encoded encode_keys(const std::vector<KeyColumn>& columns, std::size_t n) {
-  std::vector<std::uint32_t> ids(n, 0);
-  std::vector<std::size_t> firsts;  // the first row of every key so far
+  Vec<std::uint32_t> ids(n, 0);
+  Vec<std::size_t> firsts;  // the first row of every key so far
   if (columns.empty() && n) firsts.push_back(0);
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    std::vector<std::uint32_t> next;
-    std::vector<std::size_t> next_firsts;
+    Vec<std::uint32_t> next;
+    Vec<std::size_t> next_firsts;
     detail::number_column(columns[c], n, next, next_firsts);
     bool nulls = columns[c].validity != nullptr;
     if (c == 0 && !nulls) {
@@ -360,8 +361,8 @@ inline Encoded encode_keys(const std::vector<KeyColumn>& columns, std::size_t n)
 
   // The distinct keys as bytes, then in order; ids become places in that order.
   std::string bytes;
-  std::vector<std::size_t> offsets{0};
-  std::vector<std::uint64_t> hashes;
+  Vec<std::size_t> offsets{0};
+  Vec<std::uint64_t> hashes;
   for (std::size_t row : firsts) {
     for (const KeyColumn& column : columns) detail::append_value(bytes, column, row);
     hashes.push_back(hash_of(bytes.data() + offsets.back(), bytes.size() - offsets.back()));
@@ -372,12 +373,12 @@ inline Encoded encode_keys(const std::vector<KeyColumn>& columns, std::size_t n)
     std::uint64_t hash;
     std::uint32_t id;
   };
-  std::vector<Ranked> order(firsts.size());
+  Vec<Ranked> order(firsts.size());
   for (std::uint32_t id = 0; id < order.size(); ++id) order[id] = {hashes[id], id};
   std::sort(order.begin(), order.end(),
             [&](const Ranked& a, const Ranked& b) { return a.hash != b.hash ? a.hash < b.hash : key(a.id) < key(b.id); });
   Encoded out;
-  std::vector<std::int32_t> place(firsts.size());
+  Vec<std::int32_t> place(firsts.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     place[order[i].id] = static_cast<std::int32_t>(i);
     out.keys.push_back(order[i].hash, key(order[i].id));

@@ -19,17 +19,18 @@
 
 #include "../monoid.hpp"
 #include "keys.hpp"
+#include "memory.hpp"
 
 namespace sash::keyed {
 
 inline constexpr Time before_all = std::numeric_limits<Time>::min();  // the time of the folded past of a key
 inline constexpr Time after_all = std::numeric_limits<Time>::max();
 
-using Places = std::vector<std::int32_t>;
+using Places = Vec<std::int32_t>;
 
 struct Layout {
-  std::vector<std::int64_t> starts;  // one more than keys
-  std::vector<Time> times;
+  Vec<std::int64_t> starts;  // one more than keys
+  Vec<Time> times;
 };
 
 inline Time floor_div(Time a, Time b) {
@@ -41,9 +42,9 @@ inline Time floor_div(Time a, Time b) {
 
 struct Sliced {
   Layout layout;
-  Places places;                   // of every row, -1 for a row without a time
-  std::vector<std::int64_t> rows;  // of every slice
-  std::vector<Time> latest;        // of every key
+  Places places;           // of every row, -1 for a row without a time
+  Vec<std::int64_t> rows;  // of every slice
+  Vec<Time> latest;        // of every key
 };
 
 namespace detail {
@@ -51,8 +52,7 @@ namespace detail {
 // Sorts things by key, then by time and tied(a, b) within a key; gives each thing's new place. Times are sorted beside the
 // things' numbers: a comparison that looks each up elsewhere took three times as long.
 template <class TimeOf, class Tied>
-Places sort_by_key(const std::int32_t* key_of, std::size_t n, std::size_t keys, std::vector<std::int64_t>& starts, TimeOf time_of,
-                   Tied tied) {
+Places sort_by_key(const std::int32_t* key_of, std::size_t n, std::size_t keys, Vec<std::int64_t>& starts, TimeOf time_of, Tied tied) {
   struct Entry {
     Time time;
     std::int32_t thing;
@@ -60,8 +60,8 @@ Places sort_by_key(const std::int32_t* key_of, std::size_t n, std::size_t keys, 
   starts.assign(keys + 1, 0);
   for (std::size_t i = 0; i < n; ++i) ++starts[static_cast<std::size_t>(key_of[i]) + 1];
   std::partial_sum(starts.begin(), starts.end(), starts.begin());
-  std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
-  std::vector<Entry> entries(n);
+  Vec<std::int64_t> next(starts.begin(), starts.end() - 1);
+  Vec<Entry> entries(n);
   for (std::size_t i = 0; i < n; ++i) {
     auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(key_of[i])]++);
     entries[at] = {time_of(i), static_cast<std::int32_t>(i)};
@@ -93,9 +93,9 @@ inline Sliced slice_rows(const std::int32_t* ids, const Time* times, const std::
   };
   Sliced out;
   out.places.resize(n);
-  std::vector<Last> last(keys);
-  std::vector<std::int32_t> key_of;
-  std::vector<Time> panes;
+  Vec<Last> last(keys);
+  Vec<std::int32_t> key_of;
+  Vec<Time> panes;
   Numbering numbers(keys);
   for (std::size_t i = 0; i < n; ++i) {
     if (valid && !valid[i]) {
@@ -249,13 +249,13 @@ inline Kept keep_entries(const KeyTable& keys, const std::int64_t* starts, const
 
 // Stretches [from, to) of a run that do not step back: both ends only grow, so two stacks serve all of them.
 struct Stretches {
-  std::vector<std::int64_t> from, to;
+  Vec<std::int64_t> from, to;
 };
 
 struct WindowStretches {
   Stretches stretches;
-  std::vector<std::int32_t> key;
-  std::vector<Time> end;  // in panes
+  Vec<std::int32_t> key;
+  Vec<Time> end;  // in panes
 };
 
 // A key whose windows are bounded otherwise than those of the others: where rows come sorted by key, the last key of one

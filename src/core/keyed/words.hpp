@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "memory.hpp"
 
 namespace sash::keyed {
 
@@ -129,28 +132,29 @@ struct Words {
     words[count - 1] = 0;
     std::memcpy(words, &p, sizeof(Partial));
   }
-  static Partial join(const std::int64_t* words) {
-    Partial p;
-    std::memcpy(static_cast<void*>(&p), words, sizeof(Partial));
-    return p;
-  }
 };
 
 template <class Partial>
 void pack_partials(Bytes& out, std::span<const Partial> partials) {
   constexpr std::size_t words = Words<Partial>::count;
-  std::vector<std::int64_t> split(partials.size() * words);
+  Vec<std::int64_t> split(partials.size() * words);
   for (std::size_t i = 0; i < partials.size(); ++i) Words<Partial>::split(partials[i], split.data() + i * words);
   for (std::size_t w = 0; w < words; ++w) pack_words(out, partials.size(), [&](std::size_t i) { return split[i * words + w]; });
 }
 
 template <class Partial>
 void unpack_partials(Reader& in, std::span<Partial> partials) {
-  constexpr std::size_t words = Words<Partial>::count;
-  std::vector<std::int64_t> split(partials.size() * words);
-  for (std::size_t w = 0; w < words; ++w)
-    unpack_words(in, partials.size(), [&](std::size_t i, std::int64_t word) { split[i * words + w] = word; });
-  for (std::size_t i = 0; i < partials.size(); ++i) partials[i] = Words<Partial>::join(split.data() + i * words);
+  constexpr std::size_t size = sizeof(Partial);
+  for (std::size_t w = 0; w < Words<Partial>::count; ++w) {
+    char* to = reinterpret_cast<char*>(partials.data()) + 8 * w;
+    std::size_t width = std::min<std::size_t>(8, size - 8 * w);
+    unpack_words(in, partials.size(), [&](std::size_t i, std::int64_t word) {
+      if constexpr (size % 8 == 0)
+        std::memcpy(to + i * size, &word, 8);
+      else
+        std::memcpy(to + i * size, &word, width);
+    });
+  }
 }
 
 }  // namespace sash::keyed

@@ -100,8 +100,9 @@ class Bucket:
         bucket = cls(query)
         bucket.watermark, bucket.late = stored["watermark"], stored["late"]
         runs, bucket._pending, bucket._flagged = bucket._store.load(stored, blobs, bucket._oldest(), bucket.watermark)
-        for run in sorted(runs, key=len):
-            bucket._run, _ = bucket._run.merge(run, bucket._combines)
+        oldest = BEFORE_ALL if query.windows is None else bucket._oldest()
+        for run in sorted(runs, key=len):  # small ones first: the largest is copied once
+            bucket._run, _ = bucket._run.merge(run, bucket._combines, oldest)
         bucket._run = bucket._kept(bucket._run)
         return bucket
 
@@ -126,10 +127,10 @@ class Bucket:
     def slices(self) -> int:
         """How many slices, and rows that are not final, are held."""
         self._settle()
-        live = np.count_nonzero((self._run.times >= self._oldest()) | (self._run.times == BEFORE_ALL))
+        pending = sum(int(batch.num_rows) for batch in self._pending)
         if self.query.rolling is not None and self.query.rolling.kept_rows:
-            live = len(self._run)
-        return int(live) + sum(batch.num_rows for batch in self._pending)
+            return len(self._run) + pending
+        return int(np.count_nonzero((self._run.times >= self._oldest()) | (self._run.times == BEFORE_ALL))) + pending
 
     @property
     def _combines(self) -> bool:

@@ -50,7 +50,8 @@ def sortable(column: pa.Array) -> Array:
     rank = np.empty(len(encoded.dictionary) + 1, np.int64)
     rank[pc.array_sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
     rank[-1] = -1
-    return rank[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()]
+    ranked: Array = rank[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()]
+    return ranked
 
 
 class RowView:
@@ -167,8 +168,8 @@ class Leaf:
             ties, tied = rows.ties if a.name in ("first", "last") else (None, None)
             return self.column.lift(places, slices, values, there, rows.times, ties, tied)
         items = rows.records if a.column is None else items_of(rows.batch.column(a.column))
-        ties = items_of(rows.batch.column(rows.query.tie)) if rows.query.tie and self.column.ordered else None
-        return self.column.lift(places.tolist(), slices, items, accepted, rows.times.tolist(), ties)
+        beside = items_of(rows.batch.column(rows.query.tie)) if rows.query.tie and self.column.ordered else None
+        return self.column.lift(places.tolist(), slices, items, accepted, rows.times.tolist(), beside)
 
     def slide(self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, order: Array | None) -> pa.Array:
         """The results of all stretches, in the given order."""
@@ -177,7 +178,7 @@ class Leaf:
             return value_of(self.type, results if order is None else [results[i] for i in order.tolist()])
         import pyarrow as pa
 
-        fields = column.slide(*stretches, self.how, self.subtract)
+        fields: list[tuple[Array, Array, bool]] = column.slide(*stretches, self.how, self.subtract)
         if order is not None:
             fields = [(bits[order], valid[order], real) for bits, valid, real in fields]
         if len(fields) == 1:

@@ -49,11 +49,11 @@ class Run:
         return cls(plan, keys, starts, times, plan.lift(rows, places, len(times))), places
 
     def merge(self, other: Run, combine: bool, oldest: int = BEFORE_ALL) -> tuple[Run, Array]:
-        """Both as one, without slices before ``oldest``; also the places of the other's slices."""
+        """Both as one, without slices before ``oldest``; also, if that is none, the places of the other's slices."""
         if not len(other) and (not len(self) or oldest == BEFORE_ALL):
             return self, np.zeros(0, np.int32)
-        if not len(self) and oldest == BEFORE_ALL:
-            return other, np.arange(len(other), dtype=np.int32)
+        if not len(self):
+            return other.keep(oldest) if oldest > BEFORE_ALL else other, np.arange(len(other), dtype=np.int32)
         keys, starts, times, left, right = _core.merge_runs(
             self.keys, self.starts, self.times, other.keys, other.starts, other.times, combine, oldest
         )
@@ -65,7 +65,7 @@ class Run:
 
     def keep(self, oldest: int, rows: int = 0, fold: bool = False, only: int = -1) -> Run:
         """The entries that still matter: not before ``oldest``, the last ``rows`` of each key, and all others folded or dropped."""
-        if not len(self):
+        if not len(self) or (only < 0 and not (self.times < oldest).any()):
             return self
         keys, starts, times, places = _core.keep_entries(self.keys, self.starts, self.times, oldest, rows, fold, only)
         columns = [leaf.column.gather([column], [places], len(times)) for leaf, column in zip(self.plan.leaves, self.columns, strict=True)]

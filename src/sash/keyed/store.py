@@ -8,7 +8,7 @@ newest slice no window reaches any more is removed unread. Sizes are those of th
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +48,8 @@ class Piece:
 def _quantiles(times: np.ndarray[Any, Any], forever: bool) -> list[int]:
     if forever:
         return [FOREVER]
-    at = np.linspace(0, len(times) - 1, 17).astype(np.int64)
-    return [int(t) for t in np.partition(times, at)[at]]
+    sample = np.sort(times[:: max(1, len(times) // 5_000)])
+    return [*(int(t) for t in sample[np.linspace(0, len(sample) - 1, 17).astype(np.int64)]), int(times.max())]
 
 
 class Store:
@@ -86,7 +86,7 @@ class Store:
     def commit(
         self,
         counters: dict[str, Any],
-        run: Run,
+        run: Callable[[], Run],
         pending: list[pa.RecordBatch],
         flagged: list[pa.RecordBatch],
         oldest: int,
