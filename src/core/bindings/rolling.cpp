@@ -7,9 +7,9 @@
 #include <atomic>
 #include <thread>
 
-#include "../registry.hpp"
+#include "../monoids/erased.hpp"
 #include "../rolling/slide.hpp"
-#include "../swag/fiba.hpp"
+#include "../swag/block_fiba.hpp"
 #include "module.hpp"
 
 namespace sash {
@@ -20,6 +20,25 @@ template <class T>
 using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 namespace {
+
+// The mean of windows without nulls: a sum, and a count that is known.
+template <class T>
+struct DenseMean : Sum<T> {
+  double mean_of(const typename Sum<T>::Partial& p, std::size_t count) const {
+    return count ? static_cast<double>(p) / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// Every kernel that has no loop of its own here; nulls are its identity.
+struct AnySlide : ErasedMonoid {
+  explicit AnySlide(std::shared_ptr<const AnyKernel> kernel) : ErasedMonoid(std::move(kernel)) {}
+  Scalar lower(Lower how, const Erased& p) const { return kernel().lower(how, p.data()); }
+};
+
+template <class K>
+inline constexpr bool takes_nulls = std::is_same_v<K, DenseSum> || std::is_same_v<K, Sum<std::int64_t>>;
+template <class K>
+inline constexpr bool arrives = takes_nulls<K> || std::is_same_v<K, AnySlide>;
 
 struct Job {
   std::size_t size = 0;  // by count, if not 0
@@ -46,56 +65,56 @@ void store(Job& job, std::size_t at, const Scalar& s) {
                                                   : static_cast<double>(s.i);
 }
 
-// One segment [begin, end) of the columns.
+// The loop of one segment [begin, end): read gives partials, by place in the segment.
+template <class K, class Read>
+void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Read read) {
+  [[maybe_unused]] auto* out = [&] {
+    if constexpr (std::is_same_v<typename K::Partial, std::int64_t>)
+      return job.out_ints + begin;
+    else
+      return job.out_floats + begin;
+  }();
+  auto emit = [&, out](std::size_t i, const typename K::Partial& p, [[maybe_unused]] std::size_t count) {
+    if constexpr (requires { K::plain; })
+      out[i] = p;
+    else if constexpr (requires { kernel.mean_of(p, count); })
+      out[i] = kernel.mean_of(p, count);
+    else
+      store(job, begin + i, kernel.lower(job.how, p));
+  };
+  std::size_t n = end - begin;
+  if (job.size > 0) return slide_by_count(kernel, n, job.size, read, emit);
+  if (job.float_times) return slide_by_time(kernel, job.float_times + begin, n, job.float_period, job.closed, read, emit);
+  if constexpr (arrives<K>) {
+    if (job.arrival) {
+      BlockFiba<K> window{kernel};
+      return slide_by_arrival(window, job.int_times + begin, n, job.int_period, job.closed, read, emit);
+    }
+  }
+  slide_by_time(kernel, job.int_times + begin, n, job.int_period, job.closed, read, emit);
+}
+
 template <class K, class Input>
 void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std::size_t end) {
   const Time* times = job.int_times ? job.int_times + begin : nullptr;
-  auto over = [&](auto read) {
-    [[maybe_unused]] auto* out = [&] {
-      if constexpr (std::is_same_v<typename K::Partial, std::int64_t>)
-        return job.out_ints + begin;
-      else
-        return job.out_floats + begin;
-    }();
-    auto emit = [&, out](std::size_t i, const typename K::Partial& p, [[maybe_unused]] std::size_t count) {
-      if constexpr (requires { K::plain; })
-        out[i] = p;
-      else if constexpr (requires { kernel.mean_of(p, count); })
-        out[i] = kernel.mean_of(p, count);
-      else
-        store(job, begin + i, kernel.lower(job.how, p));
-    };
-    std::size_t n = end - begin;
-    if (job.size > 0) {
-      slide_by_count(kernel, n, job.size, read, emit);
-    } else if (job.arrival) {
-      Fiba<K> window{kernel};
-      slide_by_arrival(window, times, n, job.int_period, job.closed, read, emit);
-    } else if (job.float_times) {
-      slide_by_time(kernel, job.float_times + begin, n, job.float_period, job.closed, read, emit);
-    } else {
-      slide_by_time(kernel, times, n, job.int_period, job.closed, read, emit);
-    }
-  };
-  using In = typename K::Input;
   const Input* x = values + begin;
-  if (job.nulls) {
-    const std::uint8_t* nulls = job.nulls + begin;
-    over([=, &kernel](std::size_t i) {
-      return nulls[i] ? kernel.identity() : kernel.lift(static_cast<In>(x[i]), times ? times[i] : static_cast<Time>(i));
+  if constexpr (std::is_same_v<K, AnySlide>) {
+    const std::uint8_t* nulls = job.nulls ? job.nulls + begin : nullptr;
+    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) {
+      Item item = nulls && nulls[i] ? Item{} : Item::of(x[i]);
+      return kernel.ErasedMonoid::lift(&item, times ? times[i] : static_cast<Time>(i));
     });
+  } else if constexpr (takes_nulls<K>) {
+    using In = typename K::Input;
+    if (const std::uint8_t* nulls = job.nulls ? job.nulls + begin : nullptr)
+      return run_loop(job, kernel, begin, end,
+                      [=, &kernel](std::size_t i) { return nulls[i] ? kernel.identity() : kernel.lift(static_cast<In>(x[i]), 0); });
+    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
   } else {
-    over([=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), times ? times[i] : static_cast<Time>(i)); });
+    using In = typename K::Input;
+    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
   }
 }
-
-// The mean of windows without nulls: a sum, and a count that is known.
-template <class T>
-struct DenseMean : Sum<T> {
-  double mean_of(const typename Sum<T>::Partial& p, std::size_t count) const {
-    return count ? static_cast<double>(p) / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
-  }
-};
 
 template <class K, class Input>
 void run_all(Job& job, const K& kernel, const Input* values, const std::vector<std::size_t>& starts, std::size_t threads) {
@@ -119,22 +138,26 @@ void run_all(Job& job, const K& kernel, const Input* values, const std::vector<s
 template <class Input>
 void run_kernel(Job& job, const KernelSpec& spec, bool dense, const Input* values, const std::vector<std::size_t>& starts,
                 std::size_t threads) {
-  if (dense && (spec.name == "max" || spec.name == "min")) {
-    bool nan = false;
+  auto go = [&](auto kernel) { run_all(job, kernel, values, starts, threads); };
+  if (spec.name == "sum") {
     if constexpr (std::is_floating_point_v<Input>)
-      for (std::size_t i = starts.front(); i < starts.back(); ++i) nan |= values[i] != values[i];
-    auto run_with = [&]<bool with_nan>() {
-      if (spec.name == "max") return run_all(job, DenseExtreme<Input, Wants::greatest, with_nan>{}, values, starts, threads);
-      return run_all(job, DenseExtreme<Input, Wants::least, with_nan>{}, values, starts, threads);
-    };
-    if constexpr (std::is_floating_point_v<Input>)
-      if (nan) return run_with.template operator()<true>();
-    return run_with.template operator()<false>();
+      return go(DenseSum{});
+    else
+      return go(Sum<std::int64_t>{});
   }
-  if constexpr (std::is_floating_point_v<Input>)
-    if (spec.name == "sum") return run_all(job, DenseSum{}, values, starts, threads);
-  if (!job.nulls && spec.name == "mean" && !job.arrival) return run_all(job, DenseMean<Input>{}, values, starts, threads);
-  with_kernel(spec, [&](auto kernel) { run_all(job, kernel, values, starts, threads); });
+  if (dense && !job.arrival && (spec.name == "max" || spec.name == "min")) {
+    if constexpr (std::is_floating_point_v<Input>) {
+      bool nan = false;
+      for (std::size_t i = starts.front(); i < starts.back(); ++i) nan |= values[i] != values[i];
+      if (nan && spec.name == "max") return go(DenseExtreme<Input, Wants::greatest, true>{});
+      if (nan) return go(DenseExtreme<Input, Wants::least, true>{});
+    }
+    if (spec.name == "max") return go(DenseExtreme<Input, Wants::greatest, false>{});
+    return go(DenseExtreme<Input, Wants::least, false>{});
+  }
+  if (!job.nulls && !job.arrival && spec.name == "mean") return go(DenseMean<Input>{});
+  if (!job.nulls && !job.arrival && spec.name == "moments") return go(Moments<double>{});
+  go(AnySlide(erase(spec)));
 }
 
 }  // namespace

@@ -10,23 +10,14 @@
 
 namespace sash {
 
-// From Sum<int64> to Sum<double>, and so on: the same template on the narrower type.
+// Monoids that get an instantiation of their own, in algorithms that are hot too. Each costs seconds to compile per
+// algorithm; from Python, where a call costs 50 ns, the erased form of the others is slower by a few.
 template <class K>
-struct NarrowerOf {
-  using type = void;
-};
-template <template <class> class K>
-struct NarrowerOf<K<double>> {
-  using type = K<std::int64_t>;
-};
+inline constexpr bool is_hot = false;
+template <class T>
+inline constexpr bool is_hot<Sum<T>> = true;
 template <Wants wants>
-struct NarrowerOf<Extreme<double, wants>> {
-  using type = Extreme<std::int64_t, wants>;
-};
-template <End end>
-struct NarrowerOf<AtEnd<double, end>> {
-  using type = AtEnd<std::int64_t, end>;
-};
+inline constexpr bool is_hot<Extreme<double, wants>> = true;
 
 // Algorithm::On<M> is an algorithm on the monoid M in its adapter. (A template template parameter would read better,
 // but aliases of one name in two files are one type to the linker.)
@@ -234,12 +225,19 @@ class WindowImpl final : public AnyWindow {
     load_partials(ar.numbers, ar.partials, convert);
   }
 
-  // The narrower window is the same algorithm on the kernel for int64.
+  // The narrower window is the same algorithm on int64 items: a sum with an instantiation of its own, or erased.
   void promote_kernel(AnyWindow& narrower) {
-    using Narrow = typename NarrowerOf<typename Face::Monoid>::type;
-    if constexpr (!std::is_void_v<Narrow>) {
-      auto& other = dynamic_cast<WindowImpl<Algorithm, NativeFace<Narrow>>&>(narrower);
-      take_over(other, [](const typename Narrow::Partial& p) { return Narrow::promote(p); });
+    if constexpr (std::is_same_v<typename Face::Monoid, Sum<double>>) {
+      using Narrow = Sum<std::int64_t>;
+      take_over(dynamic_cast<WindowImpl<Algorithm, NativeFace<Narrow>>&>(narrower),
+                [](const Narrow::Partial& p) { return Narrow::promote(p); });
+    } else if constexpr (!std::is_same_v<typename Face::Monoid, Sum<std::int64_t>>) {
+      auto& other = dynamic_cast<WindowImpl<Algorithm, ErasedFace>&>(narrower);
+      take_over(other, [&](const Erased& p) {
+        Partial out;
+        other.face_.kernel()->promote(reinterpret_cast<std::byte*>(&out), p.data());
+        return out;
+      });
     }
   }
 
@@ -251,20 +249,6 @@ class WindowImpl final : public AnyWindow {
 };
 
 // --- the choice of an instantiation
-
-// Monoids that get one of their own, in algorithms that are hot too.
-template <class K>
-inline constexpr bool is_hot = false;
-template <>
-inline constexpr bool is_hot<Count> = true;
-template <class T>
-inline constexpr bool is_hot<Sum<T>> = true;
-template <class T>
-inline constexpr bool is_hot<Mean<T>> = true;
-template <class T, Wants wants>
-inline constexpr bool is_hot<Extreme<T, wants>> = true;
-template <class T>
-inline constexpr bool is_hot<Moments<T>> = true;
 
 enum class Heat { hot, cold };
 
