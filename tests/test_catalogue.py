@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import itertools
 import math
+import pathlib
 import pickle
 import random
 import sys
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from oracles import Brute, close, fold
 
 from sash import agg
+from sash.agg import cards
 from sash.swag import DabaLite, Fiba, Recalc
 
 CATALOGUE = [
@@ -446,3 +448,35 @@ def test_bloom_is_within_its_error():
 def test_equal_numbers_are_one_item_to_sketches():
     for a in (agg.approx_distinct(), agg.distinct(), agg.bloom()):
         assert fold(a, [1, 1.0, True, 2]) == 2
+
+
+def test_bloom_is_the_same_native_and_in_python():
+    rng = random.Random(3)
+    items = [rng.choice([rng.randrange(-50, 50), rng.uniform(-9, 9), math.nan, math.inf, 2.0**70, None]) for _ in range(300)]
+    native, python = DabaLite(agg.bloom(bits=500, hashes=3)), DabaLite(agg.bloom(bits=500, hashes=3, dtype="object"))
+    for w in (native, python):
+        for x in items:
+            w.insert(x)
+        for _ in range(200):
+            w.evict()
+    assert native.dtype == "float64"
+    assert python.dtype == "object"
+    assert native.query() == python.query()
+    asked = [x for x in items if x is not None] + list(range(100))
+    assert [native.query(arg=x) for x in asked] == [python.query(arg=x) for x in asked]
+    assert all(native.query(arg=x) for x in items[200:] if x is not None)
+
+
+# --- the page
+
+
+def test_the_page_of_cards_is_current_and_complete():
+    assert {a.example.split("(")[0] for a in cards.CARDS} == set(agg.__all__) - {"Aggregation", "define", "struct"}
+    page = pathlib.Path(__file__).parent.parent / "docs" / "aggregations.md"
+    assert page.read_text() == cards.page(), "write it anew: python -m sash.agg.cards > docs/aggregations.md"
+
+
+def test_cards_tell_the_truth_about_exactness():
+    for card in cards.CARDS:
+        a = getattr(agg, card.example.split("(")[0])
+        assert (card.error == "exact") == eval(f"agg.{card.example}").exact, a

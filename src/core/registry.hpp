@@ -57,6 +57,8 @@ decltype(auto) with_kernel(const KernelSpec& spec, Visit&& visit) {
   throw std::invalid_argument("no native kernel is named " + spec.name);
 }
 
+inline constexpr int first_field = 128;
+
 inline Lower lower_named(const std::string& name) {
   static const std::pair<const char*, Lower> names[] = {
       {"count", Lower::count},       {"sum", Lower::sum},         {"sum_or_none", Lower::sum_or_none},
@@ -67,6 +69,8 @@ inline Lower lower_named(const std::string& name) {
       {"any", Lower::any},           {"all", Lower::all},         {"bits", Lower::bits}};
   for (auto& [known, lower] : names)
     if (name == known) return lower;
+  // Field n of what a compiled function gives.
+  if (name.starts_with("field")) return static_cast<Lower>(first_field + std::stoi(name.substr(5)));
   throw std::invalid_argument("no lowering is named " + name);
 }
 

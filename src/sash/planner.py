@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from sash import _core, swag
 from sash.agg.base import Aggregation
+from sash.agg.ranks import MEDIAN_LIKE
 from sash.time import duration
 
 __all__ = ["CARDS", "Card", "explain", "window"]
@@ -68,7 +69,18 @@ def _exact_inverse(aggregation: Aggregation) -> bool:
 # branches on the data, so it is taken for Python callables only, where it saves combines.
 _PREFERENCE: Final[tuple[tuple[str, Rule], ...]] = (
     ("Recalc", lambda a, n: None if not a.associative else "recalculates the whole window at every query"),
-    ("OrderStatistics", lambda a, n: None if a.name in _MEDIAN_LIKE else "only for median-like aggregations"),
+    (
+        "OrderStatistics",
+        lambda a, n: (
+            "only for median-like aggregations"
+            if a.name not in MEDIAN_LIKE or a.callables
+            else "answers for the whole window only"
+            if n.ranges
+            else "takes numbers only"
+            if a.dtype == "object"
+            else None
+        ),
+    ),
     (
         "SubtractOnEvict",
         lambda a, n: (
@@ -109,7 +121,6 @@ _PREFERENCE: Final[tuple[tuple[str, Rule], ...]] = (
     ),
     ("BlockFiba", lambda a, n: None),
 )
-_MEDIAN_LIKE: Final = ("median", "quantile", "ith_smallest", "distinct")
 
 
 def _in_order(needs: Needs) -> str | None:

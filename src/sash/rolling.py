@@ -10,6 +10,7 @@ import numpy as np
 
 from sash import _core, swag
 from sash import time as times_
+from sash.agg import ranks
 from sash.agg.base import Aggregation, Native
 from sash.errors import OutOfOrderError
 from sash.swag.columns import Numbers, column, length, numbers, objects, results
@@ -21,6 +22,8 @@ Closed = Literal["right", "left", "both", "neither"]
 _CLOSED: Final = ("right", "left", "both", "neither")
 _NEVER_EMPTY: Final = ("right", "both")  # the item itself is in its window
 _ZERO_WHEN_EMPTY: Final = {"count", "sum"}
+# What has a loop of its own, _run_ranked, and how the core numbers it.
+_RANKED: Final = {"median": 0, "quantile": 0, "ith_smallest": 1, "distinct": 2, "top_k": 3, "bottom_k": 4}
 
 
 def slide(
@@ -107,30 +110,49 @@ class _Plan:
         if self.numbers is not None and agg.dtype != "object" and algorithm == "auto":
             if agg.dtype == "float64":
                 self.numbers = (self.numbers[0].astype(np.float64, copy=False), self.numbers[1])
-            native = agg.native("int64" if self.numbers[0].dtype.kind == "i" else "float64")
-            truth = native is not None and native.lowers[0] in ("any", "all")
+            native = agg.kernel("int64" if self.numbers[0].dtype.kind == "i" else "float64")
+            truth = native is not None and (native.lowers[0] in ("any", "all") or _gives(native, "truth"))
             floats_by_arrival = order == "arrival" and self.times is not None and self.times.dtype.kind == "f"
             times_lost = native is not None and native.lowers[0] == "time" and self.times is not None and self.times.dtype.kind == "f"
             if native is not None and len(native.lowers) == 1 and not truth and not floats_by_arrival and not times_lost:
                 self.native = native
+        self.ranked = (
+            self.numbers is not None
+            and agg.name in _RANKED
+            and not agg.callables
+            and agg.dtype != "object"
+            and algorithm == "auto"
+            and order == "time"
+        )
+
+    def never_empty(self) -> bool:
+        assert self.numbers is not None
+        return self.numbers[1] is None and (self.size > 0 or self.closed in _NEVER_EMPTY)
 
     def dtype(self) -> Any:
         """The type of native results: from the aggregation, the input type and ``closed`` alone."""
         assert self.native is not None
         assert self.numbers is not None
-        lower, (array, mask) = self.native.lowers[0], self.numbers
+        lower, array = self.native.lowers[0], self.numbers[0]
         integers = lower in ("count", "time", "bits") or (lower in ("sum", "value") and array.dtype.kind == "i")
-        never_empty = self.aggregation.name in _ZERO_WHEN_EMPTY or (mask is None and (self.size > 0 or self.closed in _NEVER_EMPTY))
-        return np.int64 if integers and never_empty else np.float64
+        integers |= _gives(self.native, "integer")
+        return np.int64 if integers and (self.aggregation.name in _ZERO_WHEN_EMPTY or self.never_empty()) else np.float64
 
     def empty_result(self) -> Array:
-        return np.empty(0, self.dtype() if self.native is not None else object)
+        return np.empty(0, self.dtype() if self.native is not None else _ranked_dtype(self) or object if self.ranked else object)
+
+
+def _gives(native: Native, kind: Literal["integer", "truth"]) -> bool:
+    """Whether a compiled function has one result, of this kind; its code is the last of the kernel's numbers."""
+    return native.kernel == "compiled" and (native.params[-1] == 0 if kind == "integer" else native.params[-1] % 4 == 2)
 
 
 def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
     """Slide over segments; ``order`` brings the rows of a key together."""
     if plan.times is not None and plan.order == "time":
         _check_order(plan.times if order is None else plan.times[order], starts)
+    if plan.ranked:
+        return _run_ranked(plan, starts, order)
     if plan.native is None:
         return _run_windows(plan, starts, order)
     assert plan.numbers is not None
@@ -139,7 +161,7 @@ def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
     if order is not None:
         columns = [None if c is None else c[order] for c in columns]
     out = np.empty(plan.count, plan.dtype())
-    dense = mask is None and (plan.size > 0 or plan.closed in _NEVER_EMPTY)
+    dense = plan.never_empty()
     fits = _core.slide_array(
         plan.native.kernel,
         plan.native.lowers[0],
@@ -154,10 +176,61 @@ def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
         starts.tolist(),
         min(os.cpu_count() or 1, 8),
         out,
+        plan.native.params,
     )
     if not fits:
         raise OverflowError("a result does not fit int64. Use float items (dtype='float64') or a smaller window.")
     return out
+
+
+def _ranked_dtype(plan: _Plan) -> Any:
+    """The type of results by rank, None for lists."""
+    assert plan.numbers is not None
+    name, params = plan.aggregation.name, dict(plan.aggregation.params)
+    if name in ("top_k", "bottom_k"):
+        return None
+    if name == "distinct":
+        return np.int64
+    picks = (name == "ith_smallest" and params["i"] == 1) or params.get("interpolation", "linear") in ranks.PICKING
+    return np.int64 if picks and plan.numbers[0].dtype.kind == "i" and plan.never_empty() else np.float64
+
+
+def _run_ranked(plan: _Plan, starts: Array, order: Array | None) -> Array:
+    assert plan.numbers is not None
+    name, params = plan.aggregation.name, dict(plan.aggregation.params)
+    columns: list[Array | None] = [*plan.numbers, plan.times]
+    if order is not None:
+        columns = [None if c is None else c[order] for c in columns]
+    array, mask, keys = (None if c is None else np.ascontiguousarray(c) for c in columns)
+    assert array is not None
+    k = params.get("k", params.get("i", 1))
+    lists = name in ("top_k", "bottom_k")
+    k = min(k, plan.count) if lists else k
+    out = np.empty(plan.count * k, array.dtype) if lists else np.empty(plan.count, _ranked_dtype(plan))
+    counts = np.empty(plan.count, np.int64) if lists else None
+    rule = ranks.INTERPOLATIONS.index(params.get("interpolation", "linear"))
+    _core.slide_ranked(
+        _RANKED[name],
+        params.get("q", 0.5),
+        rule,
+        k,
+        array,
+        mask,
+        keys,
+        plan.period,
+        plan.size,
+        _CLOSED.index(plan.closed),
+        starts.tolist(),
+        min(os.cpu_count() or 1, 8),
+        out,
+        counts,
+    )
+    if counts is None:
+        return out
+    rows = out.reshape(plan.count, k).tolist()
+    for i in np.flatnonzero(counts < k).tolist():
+        rows[i] = rows[i][: counts[i]]
+    return results(rows)
 
 
 def _check_order(keys: Array, starts: Array) -> None:
@@ -204,6 +277,8 @@ def _window_class(name: str) -> type[_core.Window]:
 
 def _run_windows(plan: _Plan, starts: Array, order: Array | None) -> Array:
     default = "fiba" if plan.order == "arrival" else "daba_lite" if plan.aggregation.associative else "recalc"
+    if plan.numbers is not None and plan.aggregation.name in ranks.MEDIAN_LIKE and plan.closed in _NEVER_EMPTY:
+        default = "order_statistics"
     make = _window_class(default if plan.algorithm == "auto" else plan.algorithm)
     items = _items(plan)
     keys = plan.times

@@ -57,6 +57,8 @@ class AnyWindow {
   // Takes over the entries of a window of the same algorithm on narrower item types: int64 becomes float64.
   virtual void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) = 0;
   virtual void merge(AnyWindow& other) = 0;
+  // The item type, where the window itself decides on it.
+  virtual const char* item_type() const { return nullptr; }
 };
 
 // What the class of one algorithm can do, and what it asks of an aggregation.
@@ -71,6 +73,7 @@ struct AlgorithmInfo {
   bool needs_selective;
   bool needs_associative;
   std::unique_ptr<AnyWindow> (*make)(const DefinitionPtr&, const Options&);
+  bool counts_times = false;  // takes items in any order, and yet times may be left out
 };
 
 }  // namespace sash

@@ -130,7 +130,12 @@ class ErasedFace {
   Partial lift(const Item* items, nb::handle, nb::handle, Time t) const { return monoid().lift(items, t); }
   Partial identity() const { return monoid().identity(); }
   nb::object lower(const Partial& p, nb::handle arg) const {
-    if (!arg.is_none()) refuse_arg(*definition_);
+    if (!arg.is_none()) {
+      nb::object from_native = definition_->aggregation.attr("from_native");
+      if (from_native.is_none()) refuse_arg(*definition_);
+      nb::bytes stored(reinterpret_cast<const char*>(p.data()), p.size());
+      return definition_->aggregation.attr("lower")(from_native(stored), arg);
+    }
     if (!struct_) return lower_fields(definition_->lowerings[0], [&](Lower how) { return kernel_->lower(how, p.data()); });
     nb::dict out;
     for (std::size_t i = 0; i < definition_->names.size(); ++i)

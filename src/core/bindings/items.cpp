@@ -72,7 +72,7 @@ ItemReader::ItemReader(nb::object aggregation, nb::object dtype) : aggregation_(
     if (type != "int64" && type != "float64" && type != "object")
       raise("ValueError", "dtype='" + type + "' is not an item type. Use 'int64', 'float64' or 'object'.");
     if (type == "float64") types.assign(n, ItemType::float64);
-    object = type == "object" && aggregation_.attr("native")("object").is_none();
+    object = type == "object" && aggregation_.attr("kernel")("object").is_none();
     typed_ = true;
     seen_.assign(n, true);
   }
@@ -81,10 +81,10 @@ ItemReader::ItemReader(nb::object aggregation, nb::object dtype) : aggregation_(
     for (std::size_t i = 0; i < n; ++i) {
       nb::object part = parts.size() ? nb::object(parts[i][1]) : aggregation_;
       bool any = false;
-      for (const char* type : {"int64", "float64"}) any |= !part.attr("native")(type).is_none();
+      for (const char* type : {"int64", "float64"}) any = any || !part.attr("kernel")(type).is_none();
       object |= !any;
       if (part.attr("dtype").equal(nb::str("float64"))) types[i] = ItemType::float64;
-      if (part.attr("dtype").equal(nb::str("object")) && part.attr("native")("object").is_none()) object = true;
+      if (part.attr("dtype").equal(nb::str("object")) && part.attr("kernel")("object").is_none()) object = true;
     }
   definition_ = define(types, object);
 }
@@ -102,7 +102,7 @@ DefinitionPtr ItemReader::define(const std::vector<ItemType>& types, bool object
   if (d->parts.empty()) d->parts.push_back(aggregation_);
   if (object) return d;
   for (std::size_t i = 0; i < d->parts.size(); ++i) {
-    nb::object native = d->parts[i].attr("native")(type_name(types[i]));
+    nb::object native = d->parts[i].attr("kernel")(type_name(types[i]));
     if (native.is_none())
       raise("TypeError",
             nb::cast<std::string>(d->parts[i].attr("name")) + " does not take " + type_name(types[i]) + " items. It takes integers.");

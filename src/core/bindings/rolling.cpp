@@ -167,7 +167,7 @@ static Binding bind(20, [](nb::module_& m) {
       "slide_array",
       [](const std::string& kernel, const std::string& lower, nb::object values, nb::object nulls, nb::object times, nb::object period,
          std::size_t size, int closed, bool arrival, bool dense, const std::vector<std::size_t>& starts, std::size_t threads,
-         nb::object out) {
+         nb::object out, const std::vector<double>& params) {
         Job job;
         job.size = size;
         job.closed = static_cast<Closed>(closed);
@@ -190,17 +190,17 @@ static Binding bind(20, [](nb::module_& m) {
         if (nb::isinstance<Array<std::int64_t>>(values)) {
           auto x = nb::cast<Array<std::int64_t>>(values);
           nb::gil_scoped_release unlocked;
-          run_kernel(job, {kernel, ItemType::int64, {}}, dense, x.data(), starts, threads);
+          run_kernel(job, {kernel, ItemType::int64, params}, dense, x.data(), starts, threads);
         } else {
           auto x = nb::cast<Array<double>>(values);
           nb::gil_scoped_release unlocked;
-          run_kernel(job, {kernel, ItemType::float64, {}}, dense, x.data(), starts, threads);
+          run_kernel(job, {kernel, ItemType::float64, params}, dense, x.data(), starts, threads);
         }
         return !job.overflow.load();
       },
       nb::arg("kernel"), nb::arg("lower"), nb::arg("values"), nb::arg("nulls").none(), nb::arg("times").none(), nb::arg("period").none(),
       nb::arg("size"), nb::arg("closed"), nb::arg("arrival"), nb::arg("dense"), nb::arg("starts"), nb::arg("threads"), nb::arg("out"),
-      "Slide a kernel over segments of a column; False where a result does not fit int64.");
+      nb::arg("params") = std::vector<double>{}, "Slide a kernel over segments of a column; False where a result does not fit int64.");
 });
 
 }  // namespace sash

@@ -78,7 +78,8 @@ void Window::read(nb::handle value) {
 
 Window::TimeKind Window::kind_of(nb::handle time) const {
   if (time.is_none()) {
-    if (!info_.in_order) raise("TypeError", std::string(info_.name) + " needs a time for every item. Pass one, e.g. insert(value, time).");
+    if (!info_.in_order && !info_.counts_times)
+      raise("TypeError", std::string(info_.name) + " needs a time for every item. Pass one, e.g. insert(value, time).");
     if (times_ == TimeKind::integers || times_ == TimeKind::floats)
       raise("ValueError", "this item has no time, earlier ones had. Give every item a time, or none.");
     return TimeKind::counted;
@@ -217,9 +218,10 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
     refuse_older(keys[0]);
   }
 
-  if (!read_in[0].is_none() && !items_.definition()->object) {
+  if (!read_in[0].is_none() && window_->native()) {
     ItemColumns columns_in(read_in[0], rows);
-    items_.settle(columns_in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    if (!items_.definition()->object)
+      items_.settle(columns_in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
     {
       nb::gil_scoped_release unlocked;
       window_->insert_column(columns_in.parts.data(), columns_in.parts.size(), keys.empty() ? nullptr : keys.data());

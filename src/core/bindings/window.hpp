@@ -39,7 +39,7 @@ class Window {
   const AlgorithmInfo& info() const { return info_; }
   const nb::object& aggregation() const { return items_.aggregation(); }
   const Options& options() const { return options_; }
-  std::string dtype() const { return items_.dtype(); }
+  std::string dtype() const { return window_->item_type() ? window_->item_type() : items_.dtype(); }
 
  private:
   enum class TimeKind : std::uint8_t { unknown, counted, integers, floats };

@@ -161,7 +161,7 @@ class WindowImpl final : public AnyWindow {
         if (face_.as_struct())
           other.face_.as_struct()->promote_into(*face_.as_struct(), parts, out.data(), p.data());
         else
-          other.face_.kernel()->promote(out.data(), p.data());
+          other.face_.kernel()->promote_to(*face_.kernel(), out.data(), p.data());
         return out;
       };
       take_over(other, widen);
@@ -256,7 +256,7 @@ template <class Algorithm, Heat heat>
 std::unique_ptr<AnyWindow> make_window(const DefinitionPtr& definition, const Options& options) {
   if (definition->object) return std::make_unique<WindowImpl<Algorithm, ObjectFace>>(definition, options);
   if constexpr (heat == Heat::hot) {
-    if (definition->names.empty()) {
+    if (definition->names.empty() && !run_time_kernel(definition->kernels[0])) {
       auto made = with_kernel(definition->kernels[0], [&]<class K>(K) -> std::unique_ptr<AnyWindow> {
         if constexpr (is_hot<K> && requires { typename Algorithm::template On<K>; })
           return std::make_unique<WindowImpl<Algorithm, NativeFace<K>>>(definition, options);

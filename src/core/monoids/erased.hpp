@@ -66,7 +66,11 @@ class AnyKernel {
   virtual bool keeps_left(const std::byte* a, const std::byte* b) const = 0;
   virtual Scalar lower(Lower how, const std::byte* p) const = 0;
   virtual void promote(std::byte* out, const std::byte* p) const = 0;  // to the same kernel on float64
+  virtual void promote_to(const AnyKernel&, std::byte* out, const std::byte* p) const { promote(out, p); }
 };
+
+// Kernels whose partials are known at run time only: a user's compiled functions, bloom filters. Null for other names.
+std::shared_ptr<const AnyKernel> run_time_kernel(const KernelSpec& spec);
 
 template <Kernel K>
 class OneKernel final : public AnyKernel {
@@ -142,7 +146,7 @@ class StructKernel final : public AnyKernel {
   void promote_into(const StructKernel& target, const std::vector<bool>& which, std::byte* out, const std::byte* p) const {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       if (which[i])
-        parts_[i]->promote(out + target.offsets_[i], p + offsets_[i]);
+        parts_[i]->promote_to(*target.parts_[i], out + target.offsets_[i], p + offsets_[i]);
       else
         std::memcpy(out + target.offsets_[i], p + offsets_[i], parts_[i]->size());
     }
@@ -233,6 +237,7 @@ class ErasedMonoid {
 };
 
 inline std::shared_ptr<const AnyKernel> erase(const KernelSpec& spec) {
+  if (auto made = run_time_kernel(spec)) return made;
   return with_kernel(spec,
                      [](auto kernel) -> std::shared_ptr<const AnyKernel> { return std::make_shared<OneKernel<decltype(kernel)>>(kernel); });
 }

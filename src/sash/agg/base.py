@@ -67,6 +67,8 @@ class Aggregation:
     params: tuple[tuple[str, Any], ...] = ()
     parts: tuple[tuple[str, Aggregation], ...] = ()
     natives: Callable[[ItemType], Native | None] | None = None
+    run_time: Callable[[ItemType], Native | None] | None = None  # a kernel that only windows and slides run: see kernel()
+    from_native: Callable[[bytes], Any] | None = None  # the Python form of such a kernel's partial, to lower it with arg
     exact_inverse: bool = False  # on integers the inverse gives back every bit, so it may be chosen without being asked for
     callables: bool = False  # made of the user's callables: stored bytes need a name
     named: bool = True
@@ -157,6 +159,10 @@ class Aggregation:
     def native(self, item_type: ItemType) -> Native | None:
         """Name the kernel that runs this aggregation on items of a type, None where only Python can."""
         return self.natives(item_type) if self.natives is not None else None
+
+    def kernel(self, item_type: ItemType) -> Native | None:
+        """Name the kernel that windows run: that of ``native``, or one whose partial is known at run time only."""
+        return self.run_time(item_type) if self.run_time is not None else self.native(item_type)
 
     # --- identity of definitions
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import struct
 from typing import Any, Final
 
 from sash import codec
 from sash.agg.arguments import Where, plain
-from sash.agg.base import INT64_MAX, INT64_MIN, Aggregation, Traits
+from sash.agg.base import INT64_MAX, INT64_MIN, Aggregation, ItemType, Native, Traits
 
 __all__ = ["bloom"]
 
@@ -25,7 +26,10 @@ def _mix(z: int) -> int:
 def _seed(x: Any) -> int:
     """Give 64 bits of an item: of a whole number itself, so that 1 and 1.0 are one item; of others a digest."""
     x = plain(x)
-    if isinstance(x, float) and x.is_integer() and INT64_MIN <= x <= INT64_MAX:
+    if isinstance(x, float):
+        if not (x.is_integer() and INT64_MIN <= x < INT64_MAX):
+            bits: int = struct.unpack("<Q", struct.pack("<d", x if x == x else math.nan))[0]
+            return bits
         x = int(x)
     if isinstance(x, int) and INT64_MIN <= x <= INT64_MAX:
         return x & _WORD
@@ -35,7 +39,9 @@ def _seed(x: Any) -> int:
         raise TypeError(f"{x!r} can't be hashed. bloom takes numbers, text, dates, bytes and tuples of them.") from None
 
 
-def bloom(column: str | None = None, *, bits: int = 4096, hashes: int = 4, where: Where = None) -> Aggregation:
+def bloom(
+    column: str | None = None, *, bits: int = 4096, hashes: int = 4, where: Where = None, dtype: ItemType | None = None
+) -> Aggregation:
     """Tell whether an item may be in the window: ``query(arg=item)``. False is certain; True is wrong at times.
 
     The chance of that for n different items is (1 - exp(-hashes n / bits)) ** hashes: 2.2% for 500 of them by default.
@@ -69,6 +75,9 @@ def bloom(column: str | None = None, *, bits: int = 4096, hashes: int = 4, where
         unset = max(bits - p.bit_count(), 1)
         return round(-bits / hashes * math.log(unset / bits))
 
+    def run_time(item_type: ItemType) -> Native | None:
+        return None if item_type == "object" else Native("bloom", (bits, hashes), ("count",), None)
+
     return Aggregation(
         "bloom",
         0,
@@ -79,6 +88,8 @@ def bloom(column: str | None = None, *, bits: int = 4096, hashes: int = 4, where
         Traits(commutative=True, parametric=True, exact=False),
         column,
         where,
-        "object",
+        dtype,
+        run_time=run_time,
+        from_native=lambda stored: int.from_bytes(stored, "little"),
         params=tuple((k, v) for k, v, usual in (("bits", bits, 4096), ("hashes", hashes, 4)) if v != usual),
     )

@@ -14,7 +14,7 @@ from sash.agg.arguments import Where, column_and, plain, positive
 from sash.agg.base import Aggregation, ItemType, Traits
 from sash.agg.largest import Sorted, lift_ordered, merge_ordered
 
-__all__ = ["INTERPOLATIONS", "distinct", "ith_smallest", "median", "place", "quantile"]
+__all__ = ["INTERPOLATIONS", "MEDIAN_LIKE", "PICKING", "distinct", "ith_smallest", "median", "place", "quantile"]
 
 # Where in n sorted items, from 0, the quantile q lies, for NumPy's continuous methods. "floor" is the tutorial's rule.
 _VIRTUAL: Final[dict[str, Callable[[int, float], float]]] = {
@@ -34,7 +34,8 @@ _VIRTUAL: Final[dict[str, Callable[[int, float], float]]] = {
     "normal_unbiased": lambda n, q: n * q + (3 / 8 + q * (1 / 4)) - 1,
 }
 INTERPOLATIONS: Final = tuple(_VIRTUAL)
-_DISCRETE: Final = {"lower", "higher", "nearest", "floor", "inverted_cdf", "closest_observation"}
+MEDIAN_LIKE: Final = ("median", "quantile", "ith_smallest", "distinct")  # what swag.OrderStatistics computes
+PICKING: Final = {"lower", "higher", "nearest", "floor", "inverted_cdf", "closest_observation"}
 
 
 def _closest(v: float) -> int:
@@ -105,7 +106,7 @@ def _quantile(
         if n == 0:
             return None
         i, g = place(interpolation, n, wanted)
-        if interpolation in _DISCRETE:
+        if interpolation in PICKING:
             return _select(p, i)
         return _between(_select(p, i), _select(p, i + 1) if g else None, g)
 

@@ -188,6 +188,4 @@ def results(values: list[Any]) -> Array:
         return np.array(values, np.int64)
     if kinds <= {int, float, type(None)} and kinds != {type(None)}:
         return np.array([np.nan if value is None else value for value in values], np.float64)
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
+    return np.fromiter(values, dtype=object, count=len(values))  # assigned, lists of one length would be a second dimension
