@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sash.agg.base import Aggregation, ItemType, Traits
+from sash.agg.compiled import compiler
 
 __all__ = ["define", "struct"]
 
@@ -86,7 +87,9 @@ def define(
 ) -> Aggregation:
     """Make an aggregation of callables; ``identity`` is a value and is never changed.
 
-    ``lift`` takes the item, or the item and its time.
+    ``lift`` takes the item, or the item and its time. ``compiled=True`` has numba turn the callables into machine code that
+    windows and slides of numbers run without Python; the identity is then a number or a flat tuple of numbers, and a
+    ``lift`` that takes the time stays in Python. Integers wrap at 64 bits there, and x / 0 is inf or NaN.
 
     >>> from sash import agg
     >>> from sash.swag import DabaLite
@@ -97,8 +100,7 @@ def define(
     for argument, value in (("lift", lift), ("combine", combine), ("lower", lower), ("inverse", inverse)):
         if not callable(value) and not (value is None and argument in ("lower", "inverse")):
             raise TypeError(f"{argument}={value!r} is not callable. Pass a function.")
-    if compiled:
-        raise ValueError("compiled=True is not available yet. Leave it out: the callables then run in Python.")
+    run_time = compiler(lift, combine, lower, inverse, identity) if compiled and not _takes_time(lift) else None
     source = {
         "lift": lift,
         "combine": combine,
@@ -109,6 +111,8 @@ def define(
         "associative": associative,
         "selective": selective,
         "name": name,
+        "dtype": dtype,
+        "compiled": compiled,
         "column": column,
         "where": where,
     }
@@ -122,7 +126,8 @@ def define(
         Traits(commutative=commutative, associative=associative, selective=selective),
         column,
         where,
-        "object",
+        dtype if compiled else "object",
+        run_time=run_time,
         callables=True,
         named=name is not None,
         source=source,

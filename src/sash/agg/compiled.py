@@ -1,0 +1,209 @@
+"""A user's callables as machine code: define(..., compiled=True).
+
+numba compiles lift, combine, lower and inverse to function pointers on partials of fixed size, which the core calls
+without Python. A partial is what the identity is: a number, or a flat tuple of numbers; a field is int64 if it is an
+integer all along, else float64. Integers wrap at 64 bits, and a division by zero gives inf or NaN, as in NumPy.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from sash import codec
+from sash.agg.base import ItemType, Native
+from sash.errors import missing_extra
+
+__all__ = ["compiler"]
+
+_KINDS: Final = ("int64", "float64", "truth")
+_MOST: Final = 64
+_OPTIONAL: Final = 4  # added to the kind of a result that may be None
+_made: dict[bytes, tuple[Native, Any]] = {}  # the pointers, and what keeps them alive; by what the callables are
+
+
+def _numba() -> Any:
+    try:
+        import numba
+    except ImportError:
+        raise missing_extra("numba", "numba") from None
+    return numba
+
+
+def _tuple(*fields: Any) -> tuple[Any, ...]:
+    return fields
+
+
+def compiler(
+    lift: Callable[..., Any],
+    combine: Callable[[Any, Any], Any],
+    lower: Callable[[Any], Any] | None,
+    inverse: Callable[[Any, Any], Any] | None,
+    identity: Any,
+) -> Callable[[ItemType], Native | None]:
+    """Give the function that compiles the callables for an item type; ask it again after a constant changed."""
+    fields = identity if isinstance(identity, tuple) else (identity,)
+    if not fields or len(fields) > _MOST or not all(type(field) in (int, float, bool) for field in fields):
+        raise TypeError(
+            f"identity={identity!r} can't be compiled. compiled=True takes a number or a flat tuple of up to {_MOST} numbers; "
+            "leave it out for other partials."
+        )
+    _numba()
+
+    def run_time(item_type: ItemType) -> Native | None:
+        if item_type == "object":
+            return None
+        functions = tuple(None if f is None else codec.callable_facts(f) for f in (lift, combine, lower, inverse))
+        key = codec.fingerprint((functions, identity, item_type))
+        if key not in _made:
+            _made[key] = _compile(lift, combine, lower or (lambda p: p), inverse, identity, item_type)
+        return _made[key][0]
+
+    return run_time
+
+
+def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, item_type: ItemType) -> tuple[Native, Any]:
+    numba = _numba()
+    jit = functools.partial(numba.njit, error_model="numpy")
+    lift, combine, lower = jit(lift), jit(combine), jit(lower)
+    types = numba.types
+    scalar = not isinstance(identity, tuple)
+    wanted = [_KINDS[type(field) is float] for field in ((identity,) if scalar else identity)]
+
+    # The fields that are integers in the identity may be floats in a lifted item, and so on: until nothing changes.
+    for _ in range(len(wanted) + 2):
+        before = list(wanted)
+        _widen(wanted, _result("lift", lift, (getattr(types, item_type),)), "lift", identity)
+        partial = _type(types, wanted, scalar)
+        _widen(wanted, _result("combine", combine, (partial, partial)), "combine", identity)
+        if wanted == before:
+            break
+    partial = _type(types, wanted, scalar)
+    signatures = [("lift", lift), ("combine", combine)]
+    if inverse is not None:
+        inverse = jit(inverse)
+        _widen(list(wanted), _result("inverse", inverse, (partial, partial)), "inverse", identity)
+        signatures.append(("inverse", inverse))
+    results, plain = _lowered(_result("lower", lower, (partial,)))
+
+    ints, reals = types.CPointer(types.int64), types.CPointer(types.float64)
+    alive = {
+        "lift": _function(numba, lift, types.void(ints, reals, getattr(types, item_type), types.int64), _lift_source(wanted, scalar)),
+        "combine": _function(numba, combine, types.void(*[ints, reals] * 3), _combine_source(wanted, scalar)),
+        "lower": _function(numba, lower, types.void(*[ints, reals] * 2), _lower_source(wanted, scalar, results, plain)),
+    }
+    if inverse is not None:
+        alive["inverse"] = _function(numba, inverse, types.void(*[ints, reals] * 3), _combine_source(wanted, scalar))
+
+    params = [float(alive[name].address) if name in alive else 0.0 for name in ("lift", "combine", "lower", "inverse")]
+    params += [len(wanted), len(results)]
+    for kind, field in zip(wanted, (identity,) if scalar else identity, strict=True):
+        (bits,) = struct.unpack("<Q", struct.pack("<d", float(field)) if kind == "float64" else struct.pack("<q", int(field)))
+        params += [_KINDS.index(kind), bits >> 32, bits & 0xFFFFFFFF]
+    params += results
+    lowers = tuple(f"field{i}" for i in range(len(results)))
+    return Native("compiled", tuple(params), lowers, None if plain else _tuple), alive  # type: ignore[arg-type]
+
+
+def _result(name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
+    """Compile a callable for argument types, and give the type of its result."""
+    numba = _numba()
+    try:
+        function.compile(arguments)
+        return numba.types.unliteral(function.overloads[arguments].signature.return_type)
+    except numba.core.errors.NumbaError as error:
+        reason = str(error).strip().splitlines()
+        said = next((line.strip() for line in reversed(reason) if "Error" in line or "Cannot" in line), reason[0] if reason else "")
+        raise TypeError(
+            f"{name} can't be compiled for {', '.join(map(str, arguments))}: {said} "
+            "Use arithmetic on numbers and flat tuples only, or leave compiled=True out."
+        ) from error
+
+
+def _kind(type_: Any, name: str) -> str:
+    types = _numba().types
+    if isinstance(type_, types.Boolean | types.Integer):
+        return "int64"
+    if isinstance(type_, types.Float):
+        return "float64"
+    raise TypeError(f"{name} gives a field of type {type_}. A compiled partial has numbers only; leave compiled=True out for others.")
+
+
+def _widen(wanted: list[str], found: Any, name: str, identity: Any) -> None:
+    """Make the fields of a partial wide enough for what a callable gives."""
+    types = _numba().types
+    fields = list(found.types) if isinstance(found, types.BaseTuple) else None
+    count = None if fields is None else len(fields)
+    tuple_ = isinstance(identity, tuple)
+    if (count or 1) != len(wanted) or (fields is None) == tuple_:
+        given = "a number" if fields is None else f"a tuple of {count}"
+        due = f"a tuple of {len(wanted)}" if tuple_ else "a number"
+        raise TypeError(
+            f"{name} gives {given}, and identity={identity!r} is {due}. "
+            "A compiled partial keeps one size; leave compiled=True out for one that grows."
+        )
+    for i, field in enumerate([found] if fields is None else fields):
+        if _kind(types.unliteral(field), name) == "float64":
+            wanted[i] = "float64"
+
+
+def _type(types: Any, wanted: list[str], scalar: bool) -> Any:
+    fields = [getattr(types, kind) for kind in wanted]
+    return fields[0] if scalar else types.Tuple(fields)
+
+
+def _lowered(found: Any) -> tuple[list[int], bool]:
+    """Give the kind of each result, and whether there is just one, not a tuple."""
+    types = _numba().types
+    optional = isinstance(found, types.Optional)
+    if optional:
+        found = types.unliteral(found.type)
+    plain = not isinstance(found, types.BaseTuple)
+    fields = [found] if plain else [types.unliteral(field) for field in found.types]
+    if len(fields) > _MOST or not fields:
+        raise TypeError(f"lower gives {len(fields)} fields. Compiled, it gives from 1 to {_MOST}.")
+    return [(2 if isinstance(f, types.Boolean) else _KINDS.index(_kind(f, "lower"))) + _OPTIONAL * optional for f in fields], plain
+
+
+# --- the functions around the callables: they read and write fields through two pointers to the same place
+
+
+def _read(pointer: str, wanted: list[str], scalar: bool) -> str:
+    fields = [f"{pointer}{'f' if kind == 'float64' else 'i'}[{i}]" for i, kind in enumerate(wanted)]
+    return fields[0] if scalar else f"({', '.join(fields)},)"
+
+
+def _write(wanted: list[str], scalar: bool) -> str:
+    fields = (
+        f"of[{i}] = r{'' if scalar else f'[{i}]'}" if kind == "float64" else f"oi[{i}] = r{'' if scalar else f'[{i}]'}"
+        for i, kind in enumerate(wanted)
+    )
+    return "".join(f"    {field}\n" for field in fields)
+
+
+def _lift_source(wanted: list[str], scalar: bool) -> str:
+    return f"def around(oi, of, x, t):\n    r = function(x)\n{_write(wanted, scalar)}"
+
+
+def _combine_source(wanted: list[str], scalar: bool) -> str:
+    return f"def around(oi, of, ai, af, bi, bf):\n    r = function({_read('a', wanted, scalar)}, {_read('b', wanted, scalar)})\n" + _write(
+        wanted, scalar
+    )
+
+
+def _lower_source(wanted: list[str], scalar: bool, results: list[int], plain: bool) -> str:
+    lines = ["def around(oi, of, pi, pf):", f"    r = function({_read('p', wanted, scalar)})"]
+    if results[0] >= _OPTIONAL:
+        lines += ["    oi[0] = 0", "    if r is None:", "        return"]
+    lines.append("    oi[0] = 1")
+    for i, kind in enumerate(results):
+        lines.append(f"    {'of' if kind % _OPTIONAL == 1 else 'oi'}[{i + 1}] = r{'' if plain else f'[{i}]'}")
+    return "\n".join(lines) + "\n"
+
+
+def _function(numba: Any, function: Any, signature: Any, source: str) -> Any:
+    names: dict[str, Any] = {"function": function}
+    exec(source, names)
+    return numba.cfunc(signature)(names["around"])
