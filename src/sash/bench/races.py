@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sash import agg, slide
+from sash import agg
 from sash.bench.machine import pinned, spread, timed
+from sash.rolling import slide
 
 __all__ = ["Race", "run_race", "slide_races"]
 
