@@ -211,14 +211,16 @@ std::unique_ptr<Column> gather(const Column& column, const std::vector<const Col
   return column.gather(pairs, slices);
 }
 
-nb::list slide(const Column& column, In<std::int64_t> from, In<std::int64_t> to, const std::vector<std::string>& how, bool subtract) {
+nb::list slide(const Column& column, In<std::int64_t> from, In<std::int64_t> to, const std::vector<std::string>& how, bool subtract,
+               Maybe<std::int32_t> rows) {
   check_length(to, from.size());
+  const std::int32_t* places = data_of(rows, from.size());
   std::vector<Lower> lowers;
   for (auto& name : how) lowers.push_back(lower_named(name));
   std::vector<Lowered> fields;
   {
     nb::gil_scoped_release free;
-    fields = column.slide({from.data(), from.size()}, {to.data(), to.size()}, lowers, subtract);
+    fields = column.slide({from.data(), from.size()}, {to.data(), to.size()}, lowers, subtract, places);
   }
   nb::list out;
   for (auto& field : fields)
@@ -260,7 +262,7 @@ void bind(nb::module_& m) {
       .def("lift", &lift, nb::arg("places"), nb::arg("slices"), nb::arg("values").none(), nb::arg("valid").none(), nb::arg("times").none(),
            nb::arg("ties").none(), nb::arg("tie_valid").none())
       .def("gather", &gather, nb::arg("parts"), nb::arg("places"), nb::arg("slices"))
-      .def("slide", &slide, nb::arg("starts"), nb::arg("ends"), nb::arg("how"), nb::arg("subtract"))
+      .def("slide", &slide, nb::arg("starts"), nb::arg("ends"), nb::arg("how"), nb::arg("subtract"), nb::arg("rows").none())
       .def("pack", [](const Column& c, std::size_t from, std::size_t to) { return packed([&](Bytes& out) { c.pack(out, from, to); }); })
       .def("unpack", [](const Column& c, nb::bytes data, std::size_t n) {
         Reader in(data.c_str(), data.size());

@@ -47,8 +47,9 @@ class Column {
   virtual std::unique_ptr<Column> lift(const Items& items, std::size_t slices) const = 0;
   // Each part's places do not decrease, but for -1 in between: dropped.
   virtual std::unique_ptr<Column> gather(const std::vector<Part>& parts, std::size_t slices) const = 0;
+  // Stretches that do not step back; the result of stretch j goes to place rows[j], or j.
   virtual std::vector<Lowered> slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how,
-                                     bool subtract) const = 0;
+                                     bool subtract, const std::int32_t* rows) const = 0;
   virtual void pack(Bytes& out, std::size_t from, std::size_t to) const = 0;
   virtual std::unique_ptr<Column> unpack(Reader& in, std::size_t n) const = 0;
 };
@@ -105,10 +106,11 @@ class NativeColumn final : public Column {
   }
 
   std::vector<Lowered> slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how,
-                             bool subtract) const override {
+                             bool subtract, const std::int32_t* rows) const override {
     std::vector<Lowered> out(how.size());
     for (auto& field : out) field.bits.resize(from.size()), field.valid.resize(from.size());
-    auto emit = [&](std::size_t j, const Partial& p) {
+    auto emit = [&](std::size_t stretch, const Partial& p) {
+      std::size_t j = rows ? static_cast<std::size_t>(rows[stretch]) : stretch;
       for (std::size_t f = 0; f < how.size(); ++f) {
         Scalar s = kernel_.lower(how[f], p);
         if (s.kind == Scalar::none) continue;

@@ -48,20 +48,22 @@ def window_batch(
     return pa.record_batch(columns, schema=schema)
 
 
-def lookback_columns(run: Run, entries: Array, order: Array) -> list[pa.Array]:
-    """The results of all look-backs of these entries of a run, in the given order of them, aggregation by aggregation."""
+def lookback_columns(run: Run, entries: Array, places: Array) -> list[pa.Array]:
+    """The results of all look-backs of these entries of a run, row by row (row i is entry places[i]), aggregation by aggregation."""
 
     query = run.plan.query
     rolling = query.rolling
     assert rolling is not None
     groups = run.groups()
+    rows = np.empty(len(places), np.int32)
+    rows[places] = np.arange(len(places), dtype=np.int32)
     by_lookback = []
     for _, period in rolling.lookbacks:
         by_rows = isinstance(period, Rows)
         unit = "rows" if by_rows else "all" if period is None else "time"
         length = period.n if isinstance(period, Rows) else period or 0
         stretches = _core.lookback_stretches(run.starts, run.times, entries, unit, length, rolling.takes_left, rolling.takes_right)
-        by_lookback.append(list(run.plan.results(run.columns, stretches, groups, by_rows, order)))
+        by_lookback.append(list(run.plan.results(run.columns, stretches, groups, by_rows, rows)))
     return [results[i] for i in range(len(query.aggs)) for results in by_lookback]
 
 

@@ -171,16 +171,16 @@ class Leaf:
         beside = items_of(rows.batch.column(rows.query.tie)) if rows.query.tie and self.column.ordered else None
         return self.column.lift(places.tolist(), slices, items, accepted, rows.times.tolist(), beside)
 
-    def slide(self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, order: Array | None) -> pa.Array:
-        """The results of all stretches, in the given order."""
+    def slide(self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, to: Array | None) -> pa.Array:
+        """The results of all stretches; that of stretch j comes to place ``to[j]``."""
         if not self.is_native:
             results = column.slide(stretches[0].tolist(), stretches[1].tolist(), groups, by_rows)
-            return value_of(self.type, results if order is None else [results[i] for i in order.tolist()])
+            if to is not None:
+                results = [results[j] for j in np.argsort(to).tolist()]
+            return value_of(self.type, results)
         import pyarrow as pa
 
-        fields: list[tuple[Array, Array, bool]] = column.slide(*stretches, self.how, self.subtract)
-        if order is not None:
-            fields = [(bits[order], valid[order], real) for bits, valid, real in fields]
+        fields: list[tuple[Array, Array, bool]] = column.slide(*stretches, self.how, self.subtract, to)
         if len(fields) == 1:
             return _arrow(*fields[0], self.type)
         parts = [_arrow(*f, part.type) for f, part in zip(fields, self.type, strict=True)]
@@ -236,10 +236,10 @@ class Plan:
         stretches: tuple[Array, Array],
         groups: Array | None = None,
         by_rows: bool = False,
-        order: Array | None = None,
+        to: Array | None = None,
     ) -> Iterator[pa.Array]:
         """One Arrow column of results per aggregation of the query."""
-        parts = [leaf.slide(column, stretches, groups, by_rows, order) for leaf, column in zip(self.leaves, columns, strict=True)]
+        parts = [leaf.slide(column, stretches, groups, by_rows, to) for leaf, column in zip(self.leaves, columns, strict=True)]
         for tree, (_, a) in zip(self._trees, self.query.aggs, strict=True):
             yield _assemble(tree, a, parts)
 
