@@ -41,7 +41,7 @@ class ChunkedQueue {
     T* operator->() const { return at_; }
     bool operator==(const iterator& other) const { return at_ == other.at_; }
     iterator& operator++() {
-      if (++at_ == chunk_->stop && chunk_->after) {
+      if (++at_ == chunk_->stop) {
         chunk_ = chunk_->after;
         at_ = chunk_->start();
       }
@@ -55,6 +55,9 @@ class ChunkedQueue {
       --at_;
       return *this;
     }
+    // The element before this place, without a copy of the iterator: read whole just after one of its words was stored, it
+    // makes the processor wait for the store.
+    T& before() const { return (at_ == chunk_->start() ? chunk_->before->stop : at_)[-1]; }
     iterator next() const {
       iterator i = *this;
       return ++i;
@@ -85,36 +88,50 @@ class ChunkedQueue {
   void swap(ChunkedQueue& other) {
     std::swap(front_, other.front_);
     std::swap(back_, other.back_);
+    std::swap(first_, other.first_);
+    std::swap(last_, other.last_);
     std::swap(spare_, other.spare_);
     std::swap(size_, other.size_);
   }
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  iterator begin() const { return front_; }
-  iterator end() const { return back_; }
+  iterator begin() const { return iterator(first_, front_); }
+  iterator end() const { return iterator(last_, back_); }
   T& front() const { return *front_; }
-  T& back() const { return *back_.prev(); }
+  T& back() const { return end().before(); }
 
   void push_back(T value) {
-    // The end iterator never rests on a chunk's stop once a chunk follows: room is made before it is needed.
-    if (back_.at_ + 1 == back_.chunk_->stop && !back_.chunk_->after) append_chunk();
-    ::new (static_cast<void*>(back_.at_)) T(std::move(value));
-    ++back_;
+    T* next = back_ + 1;
+    bool full = next == last_->stop;
+    if (full && !last_->after) append_chunk();  // first, so that an allocation that fails changes nothing
+    ::new (static_cast<void*>(back_)) T(std::move(value));
+    back_ = next;
+    if (full) {  // the end never rests on a chunk's stop
+      last_ = last_->after;
+      back_ = last_->start();
+    }
     ++size_;
   }
 
   void pop_front() {
-    front_.at_->~T();
-    Chunk* chunk = front_.chunk_;
-    ++front_;
+    front_->~T();
+    if (++front_ == first_->stop) {
+      Chunk* left = std::exchange(first_, first_->after);
+      front_ = first_->start();
+      retire(left);
+    }
     --size_;
-    if (front_.chunk_ != chunk) retire(chunk);
   }
 
   void pop_back() {
-    --back_;
-    back_.at_->~T();
+    if (back_ == last_->start()) {
+      // The chunk just left stays linked, for the next push; what follows it goes.
+      ::operator delete(std::exchange(last_->after, nullptr));
+      last_ = last_->before;
+      back_ = last_->stop;
+    }
+    (--back_)->~T();
     --size_;
   }
 
@@ -126,31 +143,37 @@ class ChunkedQueue {
   // Saves or loads every element; `blank` is any element to load into.
   template <class Archive>
   void archive(Archive& ar, const T& blank) {
+    archive_each(ar, blank, [&ar](T& value) { ar.partial(value); });
+  }
+
+  // The same where an element is more than one partial: visit(element) saves or loads its parts.
+  template <class Archive, class Visit>
+  void archive_each(Archive& ar, const T& blank, Visit visit) {
     auto n = static_cast<std::int64_t>(size_);
     ar.number(n);
     if constexpr (Archive::loading) {
       clear();
       for (; n > 0; --n) {
         T value = blank;
-        ar.partial(value);
+        visit(value);
         push_back(std::move(value));
       }
     } else {
-      for (auto i = begin(); i != end(); ++i) ar.partial(*i);
+      for (auto i = begin(); i != end(); ++i) visit(*i);
     }
   }
 
   // The distance of a place from the front, O(n / chunk): for archives and checks.
   std::size_t index_of(iterator p) const {
     std::size_t before = 0;
-    Chunk* c = front_.chunk_;
-    T* from = front_.at_;
+    Chunk* c = first_;
+    T* from = front_;
     for (; c != p.chunk_; c = c->after, from = c->start()) before += static_cast<std::size_t>(c->stop - from);
     return before + static_cast<std::size_t>(p.at_ - from);
   }
 
   iterator at(std::size_t index) const {
-    iterator p = front_;
+    iterator p = begin();
     for (; index > 0; --index) ++p;
     return p;
   }
@@ -169,22 +192,23 @@ class ChunkedQueue {
   // Bytes held, for tests of memory that is given back.
   std::size_t bytes() const {
     std::size_t total = 0;
-    for (Chunk* c = front_.chunk_; c; c = c->after) total += bytes_of(c);
+    for (Chunk* c = first_; c; c = c->after) total += bytes_of(c);
     return total + (spare_ ? bytes_of(spare_) : 0);
   }
 
  private:
   static std::size_t bytes_of(Chunk* c) { return sizeof(Chunk) + static_cast<std::size_t>(c->stop - c->start()) * sizeof(T); }
 
-  static Chunk* make(std::size_t slots) {
+  // Out of line and static, as is everything rare: a queue that lives in a loop may then stay in registers.
+  [[gnu::noinline]] static Chunk* make(std::size_t slots) {
     auto* c = ::new (::operator new(sizeof(Chunk) + slots * sizeof(T))) Chunk;
     c->stop = c->start() + slots;
     return c;
   }
 
   void start() {
-    Chunk* c = make(small);
-    front_ = back_ = iterator(c, c->start());
+    first_ = last_ = make(small);
+    front_ = back_ = first_->start();
     spare_ = nullptr;
     size_ = 0;
   }
@@ -192,13 +216,13 @@ class ChunkedQueue {
   void append_chunk() {
     Chunk* c = std::exchange(spare_, nullptr);
     if (!c) c = make(full);
-    c->before = back_.chunk_;
+    c->before = last_;
     c->after = nullptr;
-    back_.chunk_->after = c;
+    last_->after = c;
   }
 
   void retire(Chunk* chunk) {
-    front_.chunk_->before = nullptr;
+    first_->before = nullptr;
     if (spare_ == nullptr && static_cast<std::size_t>(chunk->stop - chunk->start()) == full) {
       spare_ = chunk;
     } else {
@@ -207,12 +231,13 @@ class ChunkedQueue {
   }
 
   void release() {
-    for (iterator i = front_; i != back_; ++i) i->~T();
-    for (Chunk* c = front_.chunk_; c;) ::operator delete(std::exchange(c, c->after));
+    for (iterator i = begin(); i != end(); ++i) i->~T();
+    for (Chunk* c = first_; c;) ::operator delete(std::exchange(c, c->after));
     ::operator delete(spare_);
   }
 
-  iterator front_, back_;
+  T *front_, *back_;
+  Chunk *first_, *last_;
   Chunk* spare_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -33,6 +33,9 @@ concept Invertible = Monoid<M> && requires(const M m, const typename M::Partial&
   { m.inverse(whole, oldest) } -> std::convertible_to<typename M::Partial>;
 };
 
+// Where some partials can't be taken away again (a NaN among floats), an invertible, commutative monoid also
+// has removable(partial), which says so of an item's partial or of a whole.
+
 // combine returns one of its arguments; keeps_left says whether it is the older one.
 template <class M>
 concept Selective = Monoid<M> && requires(const M m, const typename M::Partial& a, const typename M::Partial& b) {

@@ -16,12 +16,10 @@ struct MinMax {
   using Promoted = MinMax<double>;
   static constexpr bool commutative = true;
 
-  Partial identity() const { return {T{}, T{}, 0}; }
+  Partial identity() const { return {loser<Wants::least, T>, loser<Wants::greatest, T>, 0}; }
   Partial lift(Input x, Time) const { return {x, x, 1}; }
   Partial combine(const Partial& a, const Partial& b) const {
-    if (!b.present) return a;
-    if (!a.present) return b;
-    return {less_than(b.min, a.min) ? b.min : a.min, less_than(a.max, b.max) ? b.max : a.max, 1};
+    return {winner<Wants::least>(a.min, b.min), winner<Wants::greatest>(a.max, b.max), a.present | b.present};
   }
   Scalar lower(Lower how, const Partial& p) const {
     if (!p.present) return {};
@@ -31,7 +29,7 @@ struct MinMax {
     return Scalar::of((high - low) / high);
   }
   static auto promote(const Partial& p) {
-    return typename Promoted::Partial{static_cast<double>(p.min), static_cast<double>(p.max), p.present};
+    return p.present ? typename Promoted::Partial{static_cast<double>(p.min), static_cast<double>(p.max), 1} : Promoted{}.identity();
   }
 };
 
@@ -46,19 +44,20 @@ struct ArgExtreme {
   };
   using Promoted = ArgExtreme<double, wants>;
 
-  Partial identity() const { return {T{}, 0, 0}; }
+  Partial identity() const { return {loser<wants, T>, 0, 0}; }
   Partial lift(Input x, Time t) const { return {x, t, 1}; }
-  bool keeps_left(const Partial& a, const Partial& b) const {
-    if (!b.present) return true;
-    if (!a.present) return false;
-    return wants == Wants::greatest ? !less_than(a.value, b.value) : !less_than(b.value, a.value);
+  bool keeps_left(const Partial& a, const Partial& b) const { return !beats<wants>(b.value, a.value) & (a.present >= b.present); }
+  Partial combine(const Partial& a, const Partial& b) const {
+    bool left = keeps_left(a, b);
+    return {left ? a.value : b.value, left ? a.time : b.time, a.present | b.present};
   }
-  Partial combine(const Partial& a, const Partial& b) const { return keeps_left(a, b) ? a : b; }
   Scalar lower(Lower how, const Partial& p) const {
     if (!p.present) return {};
     return how == Lower::value ? Scalar::of(p.value) : Scalar::of(static_cast<std::int64_t>(p.time));
   }
-  static auto promote(const Partial& p) { return typename Promoted::Partial{static_cast<double>(p.value), p.time, p.present}; }
+  static auto promote(const Partial& p) {
+    return p.present ? Promoted{}.lift(static_cast<double>(p.value), p.time) : Promoted{}.identity();
+  }
 };
 
 template <class T>
@@ -77,19 +76,16 @@ struct ExtremeCount {
   using Promoted = ExtremeCount<double, wants>;
   static constexpr bool commutative = true;
 
-  Partial identity() const { return {T{}, 0}; }
+  Partial identity() const { return {loser<wants, T>, 0}; }
   Partial lift(Input x, Time) const { return {x, 1}; }
   Partial combine(const Partial& a, const Partial& b) const {
-    if (b.count == 0) return a;
-    if (a.count == 0) return b;
-    bool worse = wants == Wants::greatest ? less_than(a.value, b.value) : less_than(b.value, a.value);
-    bool better = wants == Wants::greatest ? less_than(b.value, a.value) : less_than(a.value, b.value);
-    if (worse) return b;
-    if (better) return a;
-    return {a.value, a.count + b.count};
+    bool right = beats<wants>(b.value, a.value), left = beats<wants>(a.value, b.value);
+    return {winner<wants>(a.value, b.value), (right ? 0 : a.count) + (left ? 0 : b.count)};
   }
   Scalar lower(Lower, const Partial& p) const { return p.count ? Scalar::of(p.count) : Scalar{}; }
-  static auto promote(const Partial& p) { return typename Promoted::Partial{static_cast<double>(p.value), p.count}; }
+  static auto promote(const Partial& p) {
+    return p.count ? typename Promoted::Partial{static_cast<double>(p.value), p.count} : Promoted{}.identity();
+  }
 };
 
 template <class T>

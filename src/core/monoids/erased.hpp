@@ -63,6 +63,7 @@ class AnyKernel {
   virtual void lift(std::byte* out, const Item* items, Time t) const = 0;  // one item per part
   virtual void combine(std::byte* out, const std::byte* a, const std::byte* b) const = 0;
   virtual void inverse(std::byte* out, const std::byte* whole, const std::byte* oldest) const = 0;
+  virtual bool removable(const std::byte* p) const = 0;
   virtual bool keeps_left(const std::byte* a, const std::byte* b) const = 0;
   virtual Scalar lower(Lower how, const std::byte* p) const = 0;
   virtual void promote(std::byte* out, const std::byte* p) const = 0;  // to the same kernel on float64
@@ -86,6 +87,10 @@ class OneKernel final : public AnyKernel {
   void combine(std::byte* out, const std::byte* a, const std::byte* b) const override { put(out, kernel_.combine(get(a), get(b))); }
   void inverse(std::byte* out, const std::byte* whole, const std::byte* oldest) const override {
     if constexpr (Invertible<K>) put(out, kernel_.inverse(get(whole), get(oldest)));
+  }
+  bool removable([[maybe_unused]] const std::byte* p) const override {
+    if constexpr (requires { kernel_.removable(get(p)); }) return kernel_.removable(get(p));
+    return true;
   }
   bool keeps_left(const std::byte* a, const std::byte* b) const override {
     if constexpr (Selective<K>) return kernel_.keeps_left(get(a), get(b));
@@ -138,6 +143,11 @@ class StructKernel final : public AnyKernel {
   }
   void inverse(std::byte* out, const std::byte* whole, const std::byte* oldest) const override {
     for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->inverse(out + offsets_[i], whole + offsets_[i], oldest + offsets_[i]);
+  }
+  bool removable(const std::byte* p) const override {
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (!parts_[i]->removable(p + offsets_[i])) return false;
+    return true;
   }
   bool keeps_left(const std::byte*, const std::byte*) const override { return true; }
   Scalar lower(Lower, const std::byte*) const override { return {}; }
@@ -229,6 +239,7 @@ class ErasedMonoid {
     kernel_->inverse(out.data(), whole.data(), oldest.data());
     return out;
   }
+  bool removable(const Partial& p) const { return kernel_->removable(p.data()); }
   bool keeps_left(const Partial& a, const Partial& b) const { return kernel_->keeps_left(a.data(), b.data()); }
   const AnyKernel& kernel() const { return *kernel_; }
 

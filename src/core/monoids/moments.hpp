@@ -45,6 +45,7 @@ struct Moments {
                 4 * r * (na * m3 - nb * a.m3);
     return {w.n - a.n, mean, m2, m3, m4};
   }
+  bool removable(const Partial& p) const { return std::isfinite(p.mean) && std::isfinite(p.m4); }
 
   Scalar lower(Lower how, const Partial& p) const {
     auto n = static_cast<double>(p.n);

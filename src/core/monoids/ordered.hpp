@@ -13,14 +13,16 @@ struct AtEnd {
   using Input = T;
   struct Partial {
     T value;
-    bool present;
+    std::int64_t present;
   };
   using Promoted = AtEnd<double, end>;
 
-  Partial identity() const { return {T{}, false}; }
-  Partial lift(Input x, Time) const { return {x, true}; }
+  Partial identity() const { return {T{}, 0}; }
+  Partial lift(Input x, Time) const { return {x, 1}; }
   bool keeps_left(const Partial& a, const Partial& b) const { return end == End::first ? a.present || !b.present : !b.present; }
-  Partial combine(const Partial& a, const Partial& b) const { return keeps_left(a, b) ? a : b; }
+  Partial combine(const Partial& a, const Partial& b) const {
+    return {keeps_left(a, b) ? a.value : b.value, a.present | b.present};  // by field: see Extreme
+  }
   Scalar lower(Lower, const Partial& p) const { return p.present ? Scalar::of(p.value) : Scalar{}; }
   static auto promote(const Partial& p) { return typename Promoted::Partial{static_cast<double>(p.value), p.present}; }
 };

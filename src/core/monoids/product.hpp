@@ -32,6 +32,7 @@ struct Geomean {
   Partial inverse(const Partial& w, const Partial& a) const {
     return {w.logs - a.logs, w.n - a.n, w.zeros - a.zeros, w.negatives - a.negatives};
   }
+  bool removable(const Partial& p) const { return std::isfinite(p.logs); }
   Scalar lower(Lower, const Partial& p) const {
     if (p.n == 0) return {};
     if (p.negatives) return Scalar::of(std::numeric_limits<double>::quiet_NaN());
@@ -54,6 +55,7 @@ struct Product {
   Partial lift(Input x, Time) const { return x == 0 ? Partial{1, 1, 1} : Partial{static_cast<double>(x), 0, 1}; }
   Partial combine(const Partial& a, const Partial& b) const { return {a.product * b.product, a.zeros + b.zeros, a.n + b.n}; }
   Partial inverse(const Partial& w, const Partial& a) const { return {w.product / a.product, w.zeros - a.zeros, w.n - a.n}; }
+  bool removable(const Partial& p) const { return std::isfinite(p.product) && p.product != 0; }
   Scalar lower(Lower, const Partial& p) const {
     if (p.n == 0) return {};
     return Scalar::of(p.zeros && !std::isnan(p.product) ? 0.0 : p.product);

@@ -2,7 +2,11 @@
 
 #pragma once
 
+#include <cmath>
+#include <type_traits>
+
 #include "../kernel.hpp"
+#include "../wide.hpp"
 
 namespace sash {
 
@@ -31,6 +35,7 @@ struct Sum<double> {
   Partial lift(Input x, Time) const { return x; }
   Partial combine(Partial a, Partial b) const { return a + b; }
   Partial inverse(Partial whole, Partial oldest) const { return whole - oldest; }
+  bool removable(Partial p) const { return std::isfinite(p); }
   Scalar lower(Lower, Partial p) const { return Scalar::of(p); }
 };
 
@@ -38,7 +43,7 @@ struct Sum<double> {
 template <>
 struct Sum<std::int64_t> {
   using Input = std::int64_t;
-  using Partial = __int128;
+  using Partial = Wide;
   using Promoted = Sum<double>;
   static constexpr bool commutative = true;
 
@@ -47,7 +52,7 @@ struct Sum<std::int64_t> {
   Partial combine(Partial a, Partial b) const { return a + b; }
   Partial inverse(Partial whole, Partial oldest) const { return whole - oldest; }
   Scalar lower(Lower, Partial p) const { return Scalar::of(p); }
-  static double promote(Partial p) { return static_cast<double>(p); }
+  static double promote(Partial p) { return static_cast<double>(static_cast<__int128>(p)); }
 };
 
 // A sum with its number of values: mean, and the sum that knows whether it is of nothing (Spark's).
@@ -66,13 +71,26 @@ struct Mean {
   Partial lift(Input x, Time) const { return {x, 1}; }
   Partial combine(const Partial& a, const Partial& b) const { return {a.sum + b.sum, a.count + b.count}; }
   Partial inverse(const Partial& whole, const Partial& oldest) const { return {whole.sum - oldest.sum, whole.count - oldest.count}; }
+  bool removable(const Partial& p) const
+    requires std::is_floating_point_v<Total>
+  {
+    return std::isfinite(p.sum);
+  }
   Scalar lower(Lower how, const Partial& p) const {
     if (how == Lower::count) return Scalar::of(p.count);
     if (p.count == 0) return {};
     if (how == Lower::sum_or_none) return Scalar::of(p.sum);
-    return Scalar::of(static_cast<double>(p.sum) / static_cast<double>(p.count));
+    return Scalar::of(real(p.sum) / static_cast<double>(p.count));
   }
-  static auto promote(const Partial& p) { return typename Mean<double>::Partial{static_cast<double>(p.sum), p.count}; }
+  static auto promote(const Partial& p) { return typename Mean<double>::Partial{real(p.sum), p.count}; }
+
+ private:
+  static double real(Total sum) {
+    if constexpr (std::is_same_v<Total, Wide>)
+      return static_cast<double>(static_cast<__int128>(sum));
+    else
+      return sum;
+  }
 };
 
 }  // namespace sash

@@ -35,18 +35,21 @@ class DabaLite {
  public:
   using Partial = typename M::Partial;
 
-  explicit DabaLite(M monoid) : monoid_(std::move(monoid)), aggRA_(monoid_.identity()), aggB_(monoid_.identity()) { gather(); }
+  explicit DabaLite(M monoid) : monoid_(std::move(monoid)), aggRA_(monoid_.identity()), aggB_(monoid_.identity()) { gather(aggB_); }
+  DabaLite(DabaLite&&) = default;
+  DabaLite& operator=(DabaLite&&) = default;  // and no copy: the places would point into the other's slots
 
   void insert(Partial v) {
-    Partial aggB = monoid_.combine(aggB_, v);
-    deque_.push_back(std::move(v));
+    deque_.push_back(v);
     Rollback undo(monoid_, [this] { deque_.pop_back(); });
-    fixup(F(), std::move(aggB));
+    Partial aggB = monoid_.combine(aggB_, v);
+    fixup(aggB, false);
     undo.done();
+    aggB_ = std::move(aggB);
   }
 
   void evict() {
-    fixup(F().next(), aggB_);
+    fixup(aggB_, true);
     deque_.pop_front();
   }
 
@@ -57,7 +60,7 @@ class DabaLite {
 
   void clear() {
     deque_.clear();
-    gather();
+    gather(aggB_);
   }
 
   template <class Archive>
@@ -66,75 +69,82 @@ class DabaLite {
     for (Place* p : {&L_, &R_, &A_, &B_}) deque_.archive_place(ar, *p);
     ar.partial(aggRA_);
     ar.partial(aggB_);
+    if constexpr (Archive::loading) require_sound([this] { check_places(); });
   }
 
-  // Verifies I1 to I7; `same` compares two partials. I2 to I6 need the values of the window, oldest first.
+  // Verifies I1 to I7 against the values of the window, oldest first, or if there are none, what can be seen
+  // without them; `same` compares two partials.
   template <class Same>
   void check(const std::vector<Partial>& values, Same same) const {
-    auto l = index(L_), r = index(R_), a = index(A_), b = index(B_), e = deque_.size();
-    require(l <= r && r <= a && a <= b && b <= e, "I1: the pointers are out of order: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
-    require(e == 0 || (b - l + 1 + (e - b) == b && r - l == a - r), "I7: sizes: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
+    check_places();
+    auto l = index(L_), r = index(R_), a = index(A_), b = index(B_), e = size();
     if (values.empty()) return;
     require(values.size() == e, "I1: the window holds ", e, " slots for ", values.size(), " values");
-    auto fold = [&](std::size_t from, std::size_t to) {
-      Partial sum = monoid_.identity();
-      for (; from < to; ++from) sum = monoid_.combine(sum, values[from]);
-      return sum;
-    };
+    auto toR = suffixes(monoid_, values, r), toB = suffixes(monoid_, values, b);
     std::size_t i = 0;
     for (Place p = F(); p != E(); ++p, ++i) {
       if (i < l)
-        require(same(*p, fold(i, b)), "I2: slot ", i, " is not the combination of its value up to B (", b, ")");
+        require(same(*p, toB[i]), "I2: slot ", i, " is not the combination of its value up to B (", b, ")");
       else if (i < r)
-        require(same(*p, fold(i, r)), "I3: slot ", i, " is not the combination of its value up to R (", r, ")");
+        require(same(*p, toR[i]), "I3: slot ", i, " is not the combination of its value up to R (", r, ")");
       else if (i < a || i >= b)
         require(same(*p, values[i]), "I4: slot ", i, " is not its own value");
       else
-        require(same(*p, fold(i, b)), "I5: slot ", i, " is not the combination of its value up to B (", b, ")");
+        require(same(*p, toB[i]), "I5: slot ", i, " is not the combination of its value up to B (", b, ")");
     }
-    require(same(aggB_, fold(b, e)), "I6: aggB is not the combination from B (", b, ") to the end");
-    require(l == r || same(aggRA_, fold(r, b)), "I6: aggRA is not the combination from R (", r, ") to B (", b, ")");
+    require(same(aggB_, fold(monoid_, values, b, e)), "I6: aggB is not the combination from B (", b, ") to the end");
+    require(l == r || same(aggRA_, toB[r]), "I6: aggRA is not the combination from R (", r, ") to B (", b, ")");
   }
 
  private:
   using Place = typename ChunkedQueue<Partial>::iterator;
 
-  std::size_t index(Place p) const { return deque_.index_of(p); }
-
   Place F() const { return deque_.begin(); }
   Place E() const { return deque_.end(); }
-
   Partial piF() const { return F() == B_ ? monoid_.identity() : *F(); }
 
-  // All pointers at the end: every slot, at most one, is ready to leave.
-  void gather() {
+  // All places at the end: every slot, at most one, is ready to leave.
+  void gather(Partial& aggB) {
     L_ = R_ = A_ = B_ = E();
     aggRA_ = monoid_.identity();
-    aggB_ = monoid_.identity();
+    aggB = monoid_.identity();
   }
 
-  // One step of incremental reversal, for a window that starts at F and whose back list combines to aggB.
-  // Combines first, assigns after: a combine that throws has changed nothing.
-  void fixup(Place F, Partial aggB) {
-    if (F == B_) return gather();  // singleton
-    bool flip = L_ == B_;          // the outer lists become the inner ones
-    Place L = flip ? F : L_;
-    Place A = flip ? E() : A_;
-    Place B = flip ? E() : B_;
-    if (L == R_) {  // shift
-      ++A, ++R_, ++L;
-      if (flip) aggRA_ = std::exchange(aggB, monoid_.identity());
-    } else {  // shrink
-      Place last = A.prev();
-      Partial toB = monoid_.combine(*L, flip ? aggB : aggRA_);
-      if (A != B) *last = monoid_.combine(*last, *A);
-      *L = std::move(toB);
-      if (flip) aggRA_ = std::exchange(aggB, monoid_.identity());
-      ++L;
-      A = last;
-    }
-    L_ = L, A_ = A, B_ = B;
-    aggB_ = std::move(aggB);
+  // One step of incremental reversal, after a value was pushed or, if `leaving`, before the oldest is popped; aggB
+  // is the combination of the back list by then. Combines come first, so that one that throws has changed nothing.
+  void fixup(Partial& aggB, bool leaving) {
+    if (size() == 1)
+      gather(aggB);  // singleton
+    else if (L_ == B_)
+      flip(aggB, leaving);
+    else if (L_ == R_)
+      ++A_, ++R_, ++L_;  // shift
+    else
+      shrink(L_, A_, A_ != B_, aggRA_);
+  }
+
+  // The outer lists become the inner ones, which then shrink.
+  void flip(Partial& aggB, bool leaving) {
+    Place L = leaving ? F().next() : F(), A = E();
+    shrink(L, A, false, aggB);
+    L_ = L, A_ = A, B_ = E();
+    aggRA_ = std::exchange(aggB, monoid_.identity());
+  }
+
+  // L and A come one place closer to R, and the slots they pass are combined up to B.
+  void shrink(Place& L, Place& A, bool after_A, const Partial& aggRA) {
+    Partial toB = monoid_.combine(*L, aggRA);
+    if (after_A) A.before() = monoid_.combine(A.before(), *A);
+    *L = std::move(toB);
+    ++L, --A;
+  }
+
+  std::size_t index(Place p) const { return deque_.index_of(p); }
+
+  void check_places() const {
+    auto l = index(L_), r = index(R_), a = index(A_), b = index(B_), e = size();
+    require(l <= r && r <= a && a <= b && b <= e, "I1: the places are out of order: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
+    require(e == 0 || (b - l + 1 + (e - b) == b && r - l == a - r), "I7: sizes: L ", l, ", R ", r, ", A ", a, ", B ", b, ", E ", e);
   }
 
   M monoid_;

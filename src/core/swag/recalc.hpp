@@ -13,8 +13,10 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "../archive.hpp"
+#include "../check.hpp"
 #include "../chunked_queue.hpp"
 #include "../monoid.hpp"
 
@@ -43,7 +45,18 @@ class Recalc {
   std::size_t size() const { return slots_.size(); }
   void clear() { slots_.clear(); }
   bool torn() const { return false; }
-  void check() const {}
+
+  // Verifies I1, if the values of the window are given, oldest first; `same` compares two partials.
+  template <class Same>
+  void check(const std::vector<Partial>& values, Same same) const {
+    require(values.empty() || values.size() == size(), "I1: the window holds ", size(), " slots for ", values.size(), " values");
+    std::size_t i = 0;
+    for_each([&](const Partial& v) {
+      require(values.empty() || same(v, values[i]), "I1: slot ", i, " is not its own value");
+      ++i;
+    });
+    require(i == size(), "I1: the slots hold ", i, " items of ", size());
+  }
 
   template <class Visit>
   void for_each(Visit visit) const {
