@@ -47,7 +47,12 @@ def unbounded(spark):
         ({"slide": "-1s"}, "slide='-1s' must be longer than 0"),
         ({"slide": "2m"}, "slide='2m' is larger than range='1m'"),
         ({"emit": "now"}, "emit='now' is not known. Use one of 'final'"),
-        ({"late": "keep"}, "late='keep' is not known. Use one of 'drop'"),
+        ({"late": "accept"}, "late='accept' is not for windows"),
+        ({"session": "5m"}, "session='5m' and range='1m' do not go together"),
+        ({"session": "5m", "range": None, "emit": "update"}, "emit='update' is not for sessions"),
+        ({"session": "0s", "range": None}, "session='0s' must be longer than 0"),
+        ({"aggs": {"s": agg.struct(a=agg.sum("value"), b=agg.max())}}, "aggs\\['s.b'\\] has no column"),
+        ({"aggs": {"s": agg.argmax("value", of="fare")}}, "aggs\\['s'\\] of='fare' is not a column"),
         ({"watermark": "-1s"}, "watermark='-1s' is negative"),
         ({"watermark": "10us"}, "not a whole number of milliseconds"),
         ({"max_ahead": ("1h", "came")}, "max_ahead='came' is not a column"),
@@ -67,6 +72,11 @@ def test_windows_refuses(events, changed, message):
         ({"lookbacks": ["0 rows"]}, "at least one row"),
         ({"closed": "middle"}, "closed='middle' is not known. Use one of 'right', 'left', 'both', 'neither'"),
         ({"late": "keep"}, "late='keep' is not known. Use one of 'drop', 'accept', 'flag'"),
+        ({"emit": "update"}, "emit='update' is not known. Use one of 'final', 'event', 'changed'"),
+        ({"emit": "changed"}, "needs a stream"),
+        ({"emit": "changed", "late": "flag"}, "not rows"),
+        ({"delay": "-1m"}, "delay='-1m' is negative"),
+        ({"delay": "1m", "lookbacks": [5]}, "one of them counts rows"),
     ],
 )
 def test_rolling_refuses(events, changed, message):
@@ -81,6 +91,17 @@ def test_a_stream_needs_exactly_one_watermark_on_its_time(unbounded):
         windows(unbounded.withWatermark("at", "1 minute"), time="at", range="1m", aggs=COUNT, watermark="1m")
     with pytest.raises(DefinitionError, match="the watermark is on 'other', not on time='at'"):
         rolling(unbounded.withWatermark("other", "1 minute"), time="at", lookbacks=["1m"], aggs=COUNT)
+
+
+def test_a_stream_needs_names_for_what_it_stores(unbounded):
+    nameless = agg.define(lift=lambda x: x, combine=max, identity=0, column="value")
+    with pytest.raises(DefinitionError, match="needs a name to be stored"):
+        windows(unbounded, time="at", range="1m", aggs={"m": nameless}, watermark="1m")
+
+
+def test_max_ahead_needs_a_watermark_that_comes_after_it(unbounded):
+    with pytest.raises(DefinitionError, match="Use watermark= instead of withWatermark"):
+        windows(unbounded.withWatermark("at", "1 minute"), time="at", range="1m", aggs=COUNT, max_ahead="1h")
 
 
 def test_look_backs_name_their_columns_as_written(events):

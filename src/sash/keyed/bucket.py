@@ -10,7 +10,7 @@ import numpy as np
 
 from sash import _core, codec
 from sash.keyed.plan import RowView, sortable
-from sash.keyed.query import FOREVER, Commit, Query, Rows
+from sash.keyed.query import FOREVER, Commit, Query, Rows, Windows
 from sash.keyed.run import BEFORE_ALL, Run, key_columns
 from sash.keyed.slicer import unpack_rows
 from sash.keyed.store import Store
@@ -33,7 +33,7 @@ def window_batch(
 
     query = run.plan.query
     windows = query.windows
-    assert windows is not None
+    assert isinstance(windows, Windows)
     range_, slide = windows.range // windows.grain, windows.slide // windows.grain
     starts, ends, key, end = _core.window_stretches(run.starts, run.times, range_, slide, first_end, last_end, resumed, held)
     if not len(key):
@@ -62,7 +62,12 @@ def lookback_columns(run: Run, entries: Array, places: Array) -> list[pa.Array]:
         by_rows = isinstance(period, Rows)
         unit = "rows" if by_rows else "all" if period is None else "time"
         length = period.n if isinstance(period, Rows) else period or 0
-        stretches = _core.lookback_stretches(run.starts, run.times, entries, unit, length, rolling.takes_left, rolling.takes_right)
+        stretches = _core.lookback_stretches(
+            run.starts, run.times, entries, unit, length + rolling.delay, rolling.takes_left, rolling.takes_right
+        )
+        if rolling.delay:  # up to where a look-back as long as the delay would begin
+            ends = _core.lookback_stretches(run.starts, run.times, entries, "time", rolling.delay, not rolling.takes_right, True)[0]
+            stretches = stretches[0], np.maximum(stretches[0], ends)
         by_lookback.append(list(run.plan.results(run.columns, stretches, groups, by_rows, rows)))
     return [results[i] for i in range(len(query.aggs)) for results in by_lookback]
 
@@ -214,7 +219,7 @@ class Bucket:
 
     def _advance_windows(self, new: int) -> pa.RecordBatch | None:
         windows = self.query.windows
-        assert windows is not None
+        assert isinstance(windows, Windows)
         self._settle()
         last, first = windows.last_pane_end(new), windows.last_pane_end(self.watermark) + 1
         out = window_batch(self._run, first, last) if last >= first else None
@@ -272,6 +277,7 @@ class Bucket:
         """Give the next watermark at which something becomes final."""
         if (windows := self.query.windows) is None:
             return min((int(RowView(self.query, batch).times.min()) for batch in self._pending), default=None)
+        assert isinstance(windows, Windows)
         self._settle()
         live = self._run.times[self._run.times >= self._oldest()]
         if not len(live):

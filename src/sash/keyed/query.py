@@ -6,7 +6,7 @@ A ``Query`` is plain, immutable data: it travels to Spark's workers, and its fin
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sash import codec
 from sash.errors import DefinitionError
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from sash.agg import Aggregation
     from sash.keyed.plan import Plan
 
-__all__ = ["Commit", "Packed", "Query", "Rolling", "Rows", "Windows"]
+__all__ = ["Commit", "Packed", "Query", "Rolling", "Rows", "Sessions", "Windows"]
 
 FOREVER = 2**63 - 1  # the watermark that flushes everything
 FAR = 2**62  # panes and times beyond any real one, with room to add to
 
 CLOSED = ("right", "left", "both", "neither")
 LATE = ("drop", "accept", "flag")
+EMIT = ("final", "update", "event", "changed")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,27 @@ class Windows:
 
 
 @dataclass(frozen=True)
+class Sessions:
+    """Windows of rows that follow each other within a gap: [first, last + gap). Microseconds; a pane is a microsecond."""
+
+    gap: int
+    grain: ClassVar[int] = 1
+    offset: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        if self.gap <= 0:
+            raise DefinitionError(f"a session needs a gap above 0, not {self.gap}.")
+
+    def oldest_pane(self, watermark: int | None) -> int:
+        """The first time whose session, if it were alone, is open at this watermark."""
+        return -FAR if watermark is None else FAR if watermark >= FOREVER else watermark - self.gap + 1
+
+    def closed_end(self, watermark: int | None) -> int:
+        """Rows before this are late."""
+        return self.oldest_pane(watermark)
+
+
+@dataclass(frozen=True)
 class Rows:
     """A look-back of the last n rows instead of a period."""
 
@@ -81,11 +103,13 @@ class Rolling:
     """Look-backs of every row, each (label, microseconds); ``Rows(n)`` counts rows, ``None`` is the whole past.
 
     Closed right is (t - p, t], left [t - p, t), both [t - p, t], neither (t - p, t); a look-back of n rows is the same
-    interval of row numbers, so that right is n rows with the row itself.
+    interval of row numbers, so that right is n rows with the row itself. A delay shifts all of them into the past: right is
+    then (t - delay - p, t - delay].
     """
 
     lookbacks: tuple[tuple[str, int | Rows | None], ...]
     closed: str = "right"
+    delay: int = 0
 
     def __post_init__(self) -> None:
         if self.closed not in CLOSED:
@@ -96,10 +120,16 @@ class Rolling:
             size = period.n if isinstance(period, Rows) else period
             if size is not None and size <= 0:
                 raise DefinitionError(f"the look-back {label!r} must be longer than 0, not {size}.")
+        if self.delay < 0:
+            raise DefinitionError(f"the delay is {self.delay}: it shifts look-backs into the past and can't be negative.")
+        if self.delay and self.kept_rows:
+            raise DefinitionError("a delay shifts look-backs in time, and one of them counts rows. Leave out the delay, or that look-back.")
 
     def oldest_time(self, watermark: int | None) -> int:
         """The first time that some look-back of a row after this watermark reaches."""
-        periods = [p for _, p in self.lookbacks if isinstance(p, int)]
+        periods = [p + self.delay for _, p in self.lookbacks if isinstance(p, int)]
+        if self.delay and self.whole_past:
+            periods.append(self.delay)  # what is younger is not yet in the whole past
         if not periods or watermark is None or watermark >= FOREVER:
             return FOREVER if watermark is not None else -FAR
         return watermark + 1 - max(periods) + (not self.takes_left)
@@ -157,16 +187,23 @@ class Query:
     time: str
     keys: tuple[str, ...]
     aggs: "tuple[tuple[str, Aggregation], ...]"
-    windows: Windows | None = None
+    windows: Windows | Sessions | None = None
     rolling: Rolling | None = None
     late: str = "drop"
     tie: str | None = None
+    emit: str = "final"
 
     def __post_init__(self) -> None:
         if (self.windows is None) == (self.rolling is None):
             raise DefinitionError("a query has either windows or rolling look-backs.")
         if self.late not in LATE:
             raise DefinitionError(f"late={self.late!r} is not one of {', '.join(LATE)}.")
+        if self.emit not in EMIT:
+            raise DefinitionError(f"emit={self.emit!r} is not one of {', '.join(EMIT)}.")
+        if self.emit in (("event", "changed") if self.windows else ("update",)):
+            raise DefinitionError(f"emit={self.emit!r} is for {'look-backs' if self.windows else 'windows'}.")
+        if self.emit == "update" and isinstance(self.windows, Sessions):
+            raise DefinitionError("sessions grow together as rows come, so only emit='final' has a meaning for them.")
         if self.late == "flag" and self.windows:
             raise DefinitionError("late='flag' marks rows, and windows give none: use it with rolling, or late='drop'.")
         for name in (self.time, *self.keys, *self.value_columns, *((self.tie,) if self.tie else ())):
@@ -208,9 +245,11 @@ class Query:
             fields += [pa.field(name, type_) for (name, _), type_ in zip(self.aggs, types, strict=True)]
             return pa.schema(fields)
         fields = [*self.schema]
+        if self.emit == "changed":
+            fields = [self.schema.field(name) for name in (*self.keys, self.time)]
         each = [type_ for type_ in types for _ in self.rolling.lookbacks]
         fields += [pa.field(name, type_) for name, type_ in zip(self.feature_names, each, strict=True)]
-        if self.late == "flag":
+        if self.late == "flag" and self.emit != "changed":
             fields.append(pa.field("_late", pa.bool_()))
         return pa.schema(fields)
 
@@ -221,11 +260,14 @@ class Query:
         parts |= {"time": self.time, "key": self.keys, "late": self.late, "tie": self.tie}
         parts |= {f"aggregation {name}": (repr(a), codec.fingerprint(a.facts())) for name, a in self.aggs}
         parts["aggregations"] = tuple(name for name, _ in self.aggs)
-        if self.windows is not None:
+        parts["emit"] = self.emit
+        if isinstance(self.windows, Sessions):
+            parts["session"] = self.windows.gap
+        elif self.windows is not None:
             parts |= {"range": self.windows.range, "slide": self.windows.slide, "offset": self.windows.offset}
         if self.rolling is not None:
             plain = tuple((label, ("rows", p.n) if isinstance(p, Rows) else p) for label, p in self.rolling.lookbacks)
-            parts |= {"look-backs": plain, "closed": self.rolling.closed}
+            parts |= {"look-backs": plain, "closed": self.rolling.closed, "delay": self.rolling.delay}
         return parts
 
     def fingerprint(self) -> bytes:

@@ -60,6 +60,8 @@ class Store:
         self.pieces: dict[int, Piece] = {}
         self._next = 0
         self._delta: Run | None = None
+        self.whole = False  # never in deltas: for state that does not leave by age
+        self.dirty = False  # entries left the state
         self._rows: list[pa.RecordBatch] = []
         rolling = query.rolling
         # Rows that are kept by number, or folded, do not leave by age.
@@ -101,8 +103,9 @@ class Store:
         }
         size = sum(piece.live(self._bound(piece, oldest, watermark)) for piece in self.pieces.values())
         fresh = [piece for piece in (self._slices(self._kept(delta, oldest)), self._pending(rows)) if piece is not None]
-        if size + sum(len(piece.data) for piece in fresh) < SMALL:
-            if fresh or len(self.pieces) < len(before):
+        dirty, self.dirty = self.dirty, False
+        if self.whole or size + sum(len(piece.data) for piece in fresh) < SMALL:
+            if fresh or dirty or len(self.pieces) < len(before):
                 self.pieces = {}
                 self._put(self._slices(run()))
                 self._put(self._pending(pending))

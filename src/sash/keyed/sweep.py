@@ -9,7 +9,7 @@ import numpy as np
 
 from sash.keyed.bucket import NO_KEY, lookback_columns, row_ties, window_batch
 from sash.keyed.plan import RowView
-from sash.keyed.query import FAR, Query
+from sash.keyed.query import FAR, Query, Windows
 from sash.keyed.run import BEFORE_ALL, Run
 from sash.keyed.slicer import slice_batch
 
@@ -49,7 +49,7 @@ class Sweep:
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Give what is left."""
-        if self.query.windows is not None:
+        if isinstance(self.query.windows, Windows):
             resumed = NO_KEY if self._last is None else (0, self.query.windows.last_pane_end(self._last[1]) + 1)
             out = window_batch(self._run, -FAR, FAR, resumed)
         else:
@@ -66,7 +66,7 @@ class Sweep:
 
     def _windows(self, rows: RowView) -> pa.RecordBatch | None:
         windows = self.query.windows
-        assert windows is not None
+        assert isinstance(windows, Windows)
         run, _, _, ids = slice_batch(self.query, rows)
         self._check(run.keys, ids, rows.times)
         run, _ = self._run.merge(run, combine=True)

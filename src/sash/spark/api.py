@@ -93,6 +93,7 @@ def rolling(
             watermark=watermark,
             emit=emit,
             closed=closed,
+            delay=delay,
             late=late,
             max_ahead=max_ahead,
             tie=tie,

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from sash.keyed import Bucket, Query, Rows, Sweep
+from sash.keyed import Query, Rows, Sweep, bucket_of
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted
@@ -35,7 +35,8 @@ _RATIO = 8  # stretch to longest look-back: at most one row in 8 is sent twice
 
 
 def batch(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
-    """Plan a definition on a batch DataFrame."""
+    """Plan a definition on a batch DataFrame: everything has arrived, so everything is final."""
+    definition = dataclasses.replace(definition, query=dataclasses.replace(definition.query, emit="final"))
     if definition.query.windows is not None:
         return _windows(df, definition, settings)
     return _rolling(df, definition, settings)
@@ -80,7 +81,7 @@ def _longest(query: Query) -> int | None:
     assert query.rolling is not None
     periods = [period for _, period in query.rolling.lookbacks]
     lengths = [period for period in periods if period is not None and not isinstance(period, Rows)]
-    return max(lengths) if len(lengths) == len(periods) else None
+    return max(lengths) + query.rolling.delay if len(lengths) == len(periods) else None
 
 
 def _shifted(df: DataFrame, query: Query) -> bool:
@@ -100,12 +101,13 @@ def _cut(rows: DataFrame, time: str, stretch: int, longest: int) -> DataFrame:
 
 def _finish_buckets(query: Query) -> Callable[[Batches], Batches]:
     def finish(batches: Batches) -> Batches:
-        current, bucket = None, Bucket(query)
+        make = bucket_of(query)
+        current, bucket = None, make(query)
         for packed in batches:
             for at, blob in zip(packed.column("bucket").to_pylist(), packed.column("blob"), strict=True):
                 if at != current:
                     yield from bucket.advance(None)
-                    current, bucket = at, Bucket(query)
+                    current, bucket = at, make(query)
                 bucket.add(blob.as_py())
         yield from bucket.advance(None)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
 
 from sash.agg import Aggregation
 from sash.errors import DefinitionError
-from sash.keyed import Query, Rolling, Rows, Windows
+from sash.keyed import Query, Rolling, Rows, Sessions, Windows
 from sash.spark.types import arrow_schema
 from sash.time import duration, duration_text
 
@@ -31,7 +31,6 @@ class Definition:
     columns: tuple[str, ...]  # of the input, that go to the core
     streaming: bool
     delay: int | None  # of the watermark that we put on, in microseconds; None where the DataFrame brings one, and in batch
-    emit: str = "final"
     max_ahead: MaxAhead | None = None
 
     @property
@@ -42,7 +41,7 @@ class Definition:
     @property
     def output_mode(self) -> str:
         """Spark's output mode that fits `emit`."""
-        return "update" if self.emit in ("update", "changed") else "append"
+        return "update" if self.query.emit in ("update", "changed") else "append"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,10 +70,32 @@ def define_windows(
 ) -> Definition:
     """Check the arguments of windows()."""
     keys, bound = _check_columns(df, time, key, aggs, tie)
-    _one_of("emit", emit, ("final",))
-    _one_of("late", late, ("drop",))
+    _one_of("emit", emit, ("final", "update"))
+    if late != "drop":
+        raise DefinitionError(
+            f"late={late!r} is not for windows: a late row counts in the windows that are still open, as in Spark. Leave it out."
+        )
+    shape = _sessions(session, range, slide, offset, emit) if session is not None else _sliding(range, slide, offset)
+    columns = _used(df, time, keys, bound, tie)
+    query = _query(df, columns, time=time, keys=keys, aggs=bound, windows=shape, tie=tie, emit=emit)
+    delay = _watermark(df, time, watermark)
+    return Definition("windows", query, columns, df.isStreaming, delay, _max_ahead(df, delay, max_ahead))
+
+
+def _sessions(session: Any, range: Any, slide: Any, offset: Any, emit: str) -> Sessions:
+    for name, value in (("range", range), ("slide", slide), ("offset", offset)):
+        if value is not None:
+            raise DefinitionError(
+                f"session={session!r} and {name}={value!r} do not go together: a session is as long as its rows make it. Drop one."
+            )
+    if emit != "final":
+        raise DefinitionError(f"emit={emit!r} is not for sessions, which grow together as rows come. Use emit='final'.")
+    return Sessions(_positive("session", session))
+
+
+def _sliding(range: Any, slide: Any, offset: Any) -> Windows:
     if range is None:
-        raise DefinitionError("windows() needs a range, e.g. range='1 hour', slide='1 minute'.")
+        raise DefinitionError("windows() needs a range, e.g. range='1 hour', slide='1 minute', or session='30 minutes'.")
     length = _positive("range", range)
     step = length if slide is None else _positive("slide", slide)
     if step > length:
@@ -83,18 +104,7 @@ def define_windows(
             "Make the slide at most the range."
         )
     shift = 0 if offset is None else _duration("offset", offset) % step
-    columns = _used(time, keys, bound, tie)
-    query = Query(
-        schema=arrow_schema(T.StructType([df.schema[name] for name in columns])),
-        time=time,
-        keys=keys,
-        aggs=bound,
-        windows=Windows(length, step, shift),
-        late=late,
-        tie=tie,
-    )
-    delay = _watermark(df, time, watermark)
-    return Definition("windows", query, columns, df.isStreaming, delay, emit, _max_ahead(df, max_ahead))
+    return Windows(length, step, shift)
 
 
 def define_rolling(
@@ -107,32 +117,47 @@ def define_rolling(
     watermark: Any,
     emit: str,
     closed: str,
+    delay: Any,
     late: str,
     max_ahead: Any,
     tie: str | None,
 ) -> Definition:
     """Check the arguments of rolling()."""
     keys, bound = _check_columns(df, time, key, aggs, tie)
-    _one_of("emit", emit, ("final",))
+    _one_of("emit", emit, ("final", "event", "changed"))
     _one_of("late", late, ("drop", "accept", "flag"))
+    if emit == "changed" and late == "flag":
+        raise DefinitionError("late='flag' marks rows, and emit='changed' gives values of keys, not rows. Use late='drop' or 'accept'.")
+    if emit == "changed" and not df.isStreaming:
+        raise DefinitionError("emit='changed' tells what changes as time passes, so it needs a stream. Use emit='final' in batch.")
     _one_of("closed", closed, ("right", "left", "both", "neither"))
     if isinstance(lookbacks, str) or not isinstance(lookbacks, Iterable):
         raise DefinitionError(f"lookbacks={lookbacks!r} is not a list. Write lookbacks=[{lookbacks!r}].")
     periods = tuple(_lookback(lookback) for lookback in lookbacks)
     if not periods:
         raise DefinitionError("rolling() needs at least one look-back, e.g. lookbacks=['1h', '6h'].")
-    columns = tuple(df.columns)
-    query = Query(
-        schema=arrow_schema(df.schema),
-        time=time,
-        keys=keys,
-        aggs=bound,
-        rolling=Rolling(periods, closed),
-        late=late,
-        tie=tie,
-    )
-    delay = _watermark(df, time, watermark)
-    return Definition("rolling", query, columns, df.isStreaming, delay, emit, _max_ahead(df, max_ahead))
+    shift = 0 if delay is None else _duration("delay", delay)
+    if shift < 0:
+        raise DefinitionError(f"delay={delay!r} is negative: it shifts look-backs into the past, away from rows still to come.")
+    columns = _used(df, time, keys, bound, tie) if emit == "changed" else tuple(df.columns)
+    shape = Rolling(periods, closed, shift)
+    query = _query(df, columns, time=time, keys=keys, aggs=bound, rolling=shape, late=late, tie=tie, emit=emit)
+    behind = _watermark(df, time, watermark)
+    return Definition("rolling", query, columns, df.isStreaming, behind, _max_ahead(df, behind, max_ahead))
+
+
+def _query(df: DataFrame, columns: tuple[str, ...], **asked: Any) -> Query:
+    """Make the query; what only the core can refuse is refused here too."""
+    try:
+        query = Query(schema=arrow_schema(T.StructType([df.schema[name] for name in columns])), **asked)
+        query.plan  # noqa: B018  made here to fail here
+        if df.isStreaming:
+            query.check_names()
+    except DefinitionError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(str(error)) from error
+    return query
 
 
 def _check_columns(
@@ -157,12 +182,22 @@ def _check_columns(
     for name, aggregation in aggs.items():
         if not isinstance(aggregation, Aggregation):
             raise DefinitionError(f"aggs[{name!r}] is {aggregation!r}, not an aggregation. Use sash.agg, e.g. agg.sum('fare').")
-        if aggregation.column is None and aggregation.name != "count" and not aggregation.parts:
-            raise DefinitionError(f"aggs[{name!r}] has no column. Name it: agg.{aggregation.name}('column').")
-        for role, used in (("column", aggregation.column), ("where", aggregation.where)):
-            if isinstance(used, str):
-                _column(df, f"aggs[{name!r}] {role}", used)
+        for role, part in _parts(name, aggregation):
+            params = dict(part.params)
+            if part.column is None and params.get("by") is None and part.name != "count" and not part.callables:
+                raise DefinitionError(f"{role} has no column. Name it: agg.{part.name}('column').")
+            for argument, used in (("column", part.column), ("where", part.where), ("by", params.get("by")), ("of", params.get("of"))):
+                if isinstance(used, str):
+                    _column(df, f"{role} {argument}", used)
     return keys, tuple(aggs.items())
+
+
+def _parts(name: str, aggregation: Aggregation) -> Iterator[tuple[str, Aggregation]]:
+    """An aggregation that is no struct, or the parts of one, each with where it stands."""
+    if not aggregation.parts:
+        yield f"aggs[{name!r}]", aggregation
+    for inner, part in aggregation.parts:
+        yield from _parts(f"{name}.{inner}", part)
 
 
 def _column(df: DataFrame, role: str, name: Any) -> None:
@@ -172,10 +207,15 @@ def _column(df: DataFrame, role: str, name: Any) -> None:
         raise DefinitionError(f"{role}={name!r} is not a column. The columns are {', '.join(df.columns)}.")
 
 
-def _used(time: str, keys: tuple[str, ...], aggs: tuple[tuple[str, Aggregation], ...], tie: str | None) -> tuple[str, ...]:
+def _used(df: DataFrame, time: str, keys: tuple[str, ...], aggs: tuple[tuple[str, Aggregation], ...], tie: str | None) -> tuple[str, ...]:
     """The columns that the query reads, each once; Spark drops the others before the rows leave the JVM."""
-    read = [name for _, a in aggs for name in (a.column, a.where) if isinstance(name, str)]
-    return tuple(dict.fromkeys([*keys, time, *read, *([tie] if tie else [])]))
+    read: list[Any] = []
+    for _, part in (pair for name, a in aggs for pair in _parts(name, a)):
+        if callable(part.where) or (part.column is None and part.callables):
+            return tuple(df.columns)  # these see the whole row
+        params = dict(part.params)
+        read += [part.column, part.where, params.get("by"), params.get("of")]
+    return tuple(dict.fromkeys(name for name in (*keys, time, *read, tie) if isinstance(name, str)))
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
@@ -236,10 +276,15 @@ def _watermark(df: DataFrame, time: str, watermark: Any) -> int | None:
     return delay
 
 
-def _max_ahead(df: DataFrame, max_ahead: Any) -> MaxAhead | None:
+def _max_ahead(df: DataFrame, delay: int | None, max_ahead: Any) -> MaxAhead | None:
     """Read max_ahead: a period ahead of the clock, or (period, column) ahead of an arrival column."""
     if max_ahead is None:
         return None
+    if df.isStreaming and delay is None:
+        raise DefinitionError(
+            f"max_ahead={max_ahead!r} comes too late: the DataFrame's own watermark counts rows from the future before they are refused. "
+            "Use watermark= instead of withWatermark()."
+        )
     period, column = max_ahead if isinstance(max_ahead, tuple) else (max_ahead, None)
     if column is not None:
         _column(df, "max_ahead", column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sash.errors import DefinitionError
-from sash.keyed import Rows
+from sash.keyed import Rows, Sessions
 from sash.spark.definition import Definition
 from sash.time import duration_text
 
@@ -50,6 +50,8 @@ def _text(definition: Definition, chosen: dict[str, str]) -> str:
 
 def _what(definition: Definition) -> str:
     query = definition.query
+    if isinstance(query.windows, Sessions):
+        return f"sessions with gaps of up to {duration_text(query.windows.gap)}"
     if query.windows is not None:
         return f"{definition.what} of {duration_text(query.windows.range)} every {duration_text(query.windows.slide)}"
     assert query.rolling is not None
@@ -59,9 +61,11 @@ def _what(definition: Definition) -> str:
 
 def _delay(definition: Definition) -> str:
     behind = "as set on the DataFrame" if definition.delay is None else f"{duration_text(definition.delay)} behind the newest row"
-    event = (
-        "a row is final when the watermark reaches its time"
-        if definition.what == "rolling"
-        else "a window is final when the watermark reaches its end"
-    )
+    event = {
+        "final": f"a {'row' if definition.query.windows is None else 'window'} comes out when the watermark reaches its "
+        f"{'time' if definition.query.windows is None else 'end'}",
+        "event": "none: a row comes out in the micro-batch it came in; what no look-back reaches is let go by the watermark",
+        "changed": "the values are those of the watermark",
+        "update": "none: a window comes out whenever rows came for it, until the watermark has passed its end",
+    }[definition.query.emit]
     return f"{event}; the watermark is {behind}, and moves between micro-batches"

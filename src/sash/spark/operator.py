@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from sash.errors import CheckpointMismatch
-from sash.keyed import Bucket, Query
+from sash.keyed import Bucket, Query, bucket_of
 from sash.spark.packing import to_ipc
 
 # bucket rows of the operator's output: packed results, and counters for the query's observed metrics
@@ -91,7 +91,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def _open(self) -> tuple[Bucket, int]:
         state = self._meta.get()
         if state is None:
-            bucket = Bucket(self._query)
+            bucket = bucket_of(self._query)(self._query)
             bucket.advance(0)  # where Spark's watermark stands before the first batch
             return bucket, _NO_TIMER
         data = bytes(state[0])
@@ -110,7 +110,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def _load(self, meta: bytes) -> Bucket:
         blobs = {key[0]: bytes(value[0]) for key, value in self._blobs.iterator()}
         try:
-            return Bucket.load(self._query, meta, blobs)
+            return bucket_of(self._query).load(self._query, meta, blobs)
         except ValueError as error:
             raise CheckpointMismatch(str(error)) from error
 
