@@ -194,11 +194,11 @@ class SessionBucket(Bucket):
 
     def _kept(self, run: Run) -> Run:
         # The state is cut where sessions end, not by age; rows that come in are judged by age alone.
-        return run if run is self._run else super()._kept(run)
+        assert self.query.windows is not None
+        return run if run is self._run else run.keep(self.query.windows.oldest_pane(self.watermark))
 
     def _oldest(self) -> int:
-        assert self.query.windows is not None
-        return self.query.windows.oldest_pane(self.watermark)
+        return -FAR
 
     @property
     def slices(self) -> int:

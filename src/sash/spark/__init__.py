@@ -16,9 +16,10 @@ for _package in ("pyspark", "pyarrow", "pandas"):
     if find_spec(_package) is None:
         raise missing_extra(_package, "spark")
 
-from sash.spark.api import rolling, windows  # noqa: E402
+from sash.spark.api import rolling, tiles, windows  # noqa: E402
 from sash.spark.explain import explain  # noqa: E402
 from sash.spark.metrics import metrics  # noqa: E402
 from sash.spark.session import session  # noqa: E402
+from sash.spark.state import read_state  # noqa: E402
 
-__all__ = ["explain", "metrics", "rolling", "session", "windows"]
+__all__ = ["explain", "metrics", "read_state", "rolling", "session", "tiles", "windows"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sash.agg import Aggregation
+from sash.keyed.tiles import tile_aggregation
 from sash.spark.batch import batch
 from sash.spark.definition import Definition, define_rolling, define_windows
 from sash.spark.guard import guarded, quoted
@@ -13,8 +15,6 @@ from sash.spark.stream import stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-    from sash.agg import Aggregation
 
 
 def windows(
@@ -99,6 +99,28 @@ def rolling(
             tie=tie,
         ),
     )
+
+
+def tiles(
+    df: DataFrame,
+    *,
+    time: str,
+    grain: Any,
+    aggs: Mapping[str, Aggregation],
+    key: str | Sequence[str] | None = None,
+    watermark: Any = None,
+    tie: str | None = None,
+) -> DataFrame:
+    """Cut time into slices of one grain and give each key's partials: what wheels are built from.
+
+    Gives the key columns, `slice_start`, `slice_end` and a column per aggregation that can be merged over time and over sources:
+    the value itself where it can (count, sum, min, max), a struct for mean (sum, count) and minmax, bytes for the others.
+
+    >>> tiles(df, time="at", grain="1 minute", key="zone", aggs={"fare": agg.mean("fare")})  # doctest: +SKIP
+    """
+    partials = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
+    out = windows(df, time=time, range=grain, aggs=partials, key=key, watermark=watermark, tie=tie)
+    return out.withColumnsRenamed({"window_start": "slice_start", "window_end": "slice_end"})
 
 
 def _plan(df: DataFrame, definition: Definition) -> DataFrame:

@@ -14,7 +14,6 @@ again reads an older version, and a partition that moved to another process read
 from __future__ import annotations
 
 import secrets
-import struct
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -25,12 +24,13 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from sash.errors import CheckpointMismatch
 from sash.keyed import Bucket, Query, bucket_of
+from sash.spark.buckets import spark_hash
 from sash.spark.packing import to_ipc
+from sash.spark.state import Header
 
 # bucket rows of the operator's output: packed results, and counters for the query's observed metrics
 OUTPUT = "bucket int, out binary, late long, keys long, slices long"
 
-_HEADER = struct.Struct("<16sqq16s")  # version, timer in ms, number of buckets, fingerprint
 _NO_TIMER = -1
 _MILLI = 1000
 
@@ -76,14 +76,14 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             for blob in frame["blob"]:
                 if blob:
                     bucket.add(blob)
-        out = self._close(bucket, timer, timerValues.getCurrentWatermarkInMs())
-        return self._rows(key, bucket, bucket.late - late, out)
+        held, out = self._close(key, bucket, timer, timerValues.getCurrentWatermarkInMs())
+        return _rows(key, held, bucket.late - late, out)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         bucket, _ = self._open()
         # Spark deletes the timer that fired; deleting it here too would cost a call.
-        out = self._close(bucket, _NO_TIMER, timerValues.getCurrentWatermarkInMs())
-        return self._rows(key, bucket, 0, out)
+        held, out = self._close(key, bucket, _NO_TIMER, timerValues.getCurrentWatermarkInMs())
+        return _rows(key, held, 0, out)
 
     def close(self) -> None:
         pass
@@ -95,17 +95,16 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             bucket.advance(0)  # where Spark's watermark stands before the first batch
             return bucket, _NO_TIMER
         data = bytes(state[0])
-        version, timer, buckets, fingerprint = _HEADER.unpack_from(data)
-        meta = data[_HEADER.size :]
-        if buckets != self._buckets:
+        header, meta = Header.split(data)
+        if header.buckets != self._buckets:
             raise CheckpointMismatch(
-                f"this checkpoint was started with {buckets} buckets and the query now has {self._buckets}. "
-                f"Set spark.sash.buckets to {buckets}."
+                f"this checkpoint was started with {header.buckets} buckets and the query now has {self._buckets}. "
+                f"Set spark.sash.buckets to {header.buckets}."
             )
         # The worker may hold a bucket of the old definition under the same version: only load() says what changed.
-        known = self._use_cache and fingerprint == self._query.fingerprint()
-        cached = _cache.take(version) if known else None
-        return cached or self._load(meta), timer
+        known = self._use_cache and header.fingerprint == self._query.fingerprint()
+        cached = _cache.take(header.version) if known else None
+        return cached or self._load(meta), header.timer
 
     def _load(self, meta: bytes) -> Bucket:
         blobs = {key[0]: bytes(value[0]) for key, value in self._blobs.iterator()}
@@ -114,7 +113,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         except ValueError as error:
             raise CheckpointMismatch(str(error)) from error
 
-    def _close(self, bucket: Bucket, timer: int, watermark: int) -> list[pa.RecordBatch]:
+    def _close(self, key: Any, bucket: Bucket, timer: int, watermark: int) -> tuple[Header, list[pa.RecordBatch]]:
         out = bucket.advance(watermark * _MILLI)
         commit = bucket.commit()
         for gone in commit.remove:
@@ -128,15 +127,23 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             if timer != _NO_TIMER:
                 self._handle.deleteTimer(timer)
             self._handle.registerTimer(due)
-        version = secrets.token_bytes(16)
-        self._meta.update((_HEADER.pack(version, due, self._buckets, self._query.fingerprint()) + commit.meta,))
+        header = Header(
+            version=secrets.token_bytes(16),
+            timer=due,
+            buckets=self._buckets,
+            bucket=spark_hash(key[0]),
+            keys=bucket.keys,
+            slices=bucket.slices,
+            fingerprint=self._query.fingerprint(),
+        )
+        self._meta.update((header.pack() + commit.meta,))
         if self._use_cache:
-            _cache.put(version, bucket)
-        return out
+            _cache.put(header.version, bucket)
+        return header, out
 
-    def _rows(self, key: Any, bucket: Bucket, late: int, out: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
-        counters = {"bucket": [key[0]], "late": [late], "keys": [bucket.keys], "slices": [bucket.slices]}
-        yield pd.DataFrame({"out": [None], **counters})
-        nothing = {"bucket": [key[0]], "late": [0], "keys": [0], "slices": [0]}
-        for stream in to_ipc(out):
-            yield pd.DataFrame({"out": [stream], **nothing})
+
+def _rows(key: Any, held: Header, late: int, out: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
+    """A row of counters, then the packed results."""
+    yield pd.DataFrame({"bucket": [key[0]], "out": [None], "late": [late], "keys": [held.keys], "slices": [held.slices]})
+    for stream in to_ipc(out):
+        yield pd.DataFrame({"bucket": [key[0]], "out": [stream], "late": [0], "keys": [0], "slices": [0]})
