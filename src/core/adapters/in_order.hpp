@@ -1,6 +1,6 @@
 // Timestamps for any in-order algorithm
 //
-// The algorithm knows positions only. Times stand in a queue beside it; where the caller leaves them out they
+// The algorithm knows positions only. Times stand beside it (times.hpp); where the caller leaves them out they
 // count 0, 1, 2 ... and nothing is stored. Time-based eviction and ranges by time are written here, once.
 
 #pragma once
@@ -12,8 +12,8 @@
 
 #include "../archive.hpp"
 #include "../check.hpp"
-#include "../chunked_queue.hpp"
 #include "../monoid.hpp"
+#include "times.hpp"
 
 namespace sash {
 
@@ -29,6 +29,7 @@ class InOrder {
   static constexpr bool has_ranges = requires(const Algorithm& a, std::size_t i) { a.query(i, i); };
   static constexpr bool has_suffixes = requires(Algorithm& a, std::size_t i) { a.query_from(i); };
   static constexpr bool has_items = requires(const Algorithm& a) { a.for_each([](const Partial&) {}); };
+  static constexpr bool has_bulk = requires(Algorithm& a, std::size_t k) { a.evict_many(k); };
   static constexpr bool evicts_anywhere = false;
 
   template <class M>
@@ -46,21 +47,20 @@ class InOrder {
   void insert(Time t, Partial v) {
     if (size() > 0 && t < youngest()) throw OutOfOrder{t, youngest()};
     algorithm_.insert(std::move(v));
-    times_.push_back(t);
+    times_.push(t);
     counted_ = false;
   }
 
   void evict() {
     algorithm_.evict();
-    if (!counted_) times_.pop_front();
+    if (!counted_) times_.drop(1);
   }
 
   void bulk_evict(Time t) {
     std::size_t leaving = count_up_to(t);
-    if constexpr (requires { algorithm_.evict_many(leaving); }) {
+    if constexpr (has_bulk) {
       algorithm_.evict_many(leaving);
-      if (!counted_)
-        for (; leaving > 0; --leaving) times_.pop_front();
+      if (!counted_) times_.drop(leaving);
     } else {
       for (; leaving > 0; --leaving) evict();
     }
@@ -82,8 +82,8 @@ class InOrder {
   bool reaches_the_end(Time to) const { return size() == 0 || to >= youngest(); }
 
   std::size_t size() const { return algorithm_.size(); }
-  Time oldest() const { return counted_ ? next_ - static_cast<Time>(size()) : times_.front(); }
-  Time youngest() const { return counted_ ? next_ - 1 : times_.back(); }
+  Time oldest() const { return counted_ ? next_ - static_cast<Time>(size()) : times_.oldest(); }
+  Time youngest() const { return counted_ ? next_ - 1 : times_.youngest(); }
   bool torn() const { return algorithm_.torn(); }
 
   void clear() {
@@ -97,13 +97,11 @@ class InOrder {
   void for_each(Visit visit) const
     requires has_items
   {
-    auto time = times_.begin();
-    Time t = oldest_or_zero();
-    algorithm_.for_each([&](const Partial& v) {
-      if (counted_) return visit(t++, v);
-      visit(*time, v);
-      ++time;
-    });
+    std::vector<Time> times;
+    times.reserve(size());
+    for_each_time([&times](Time t) { times.push_back(t); });
+    auto time = times.begin();
+    algorithm_.for_each([&](const Partial& v) { visit(*time++, v); });
   }
 
   template <class Visit>
@@ -111,7 +109,7 @@ class InOrder {
     if (counted_)
       for (Time t = next_ - static_cast<Time>(size()); t < next_; ++t) visit(t);
     else
-      for (auto i = times_.begin(); i != times_.end(); ++i) visit(*i);
+      times_.for_each(visit);
   }
 
   template <class Archive>
@@ -129,13 +127,10 @@ class InOrder {
         Time t = 0;
         ar.number(t);
         if (t < last) throw std::invalid_argument("the stored times decrease");
-        times_.push_back(last = t);
+        times_.push(last = t);
       }
     } else if (!counted_) {
-      for (auto i = times_.begin(); i != times_.end(); ++i) {
-        Time t = *i;
-        ar.number(t);
-      }
+      times_.for_each([&ar](Time t) { ar.number(t); });
     }
   }
 
@@ -154,29 +149,20 @@ class InOrder {
   const Algorithm& algorithm() const { return algorithm_; }
 
  private:
-  Time oldest_or_zero() const { return counted_ ? next_ - static_cast<Time>(size()) : 0; }
-
   std::size_t count_before(Time t) const {
     if (t == INT64_MIN) return 0;
     return count_up_to(t - 1);
   }
 
-  // How many entries have time <= t. By count it is arithmetic; else the oldest are looked at first, since most
-  // calls are evictions of the few that are due.
   std::size_t count_up_to(Time t) const {
-    if (counted_) {
-      Time first = next_ - static_cast<Time>(size());
-      if (t < first) return 0;
-      return t >= next_ ? size() : static_cast<std::size_t>(t - first) + 1;
-    }
-    if (size() > 0 && t >= times_.back()) return size();
-    std::size_t n = 0;
-    for (auto i = times_.begin(); i != times_.end() && *i <= t; ++i) ++n;
-    return n;
+    if (!counted_) return times_.count_up_to(t);
+    Time first = next_ - static_cast<Time>(size());
+    if (t < first) return 0;
+    return t >= next_ ? size() : static_cast<std::size_t>(t - first) + 1;
   }
 
   Algorithm algorithm_;
-  ChunkedQueue<Time> times_;
+  std::conditional_t<has_ranges || has_suffixes || has_bulk, RingTimes, ChunkedTimes> times_;
   Time next_ = 0;
   bool counted_ = true;
 };

@@ -326,8 +326,10 @@ nb::object Window::youngest() { return window_->size() ? time_out(window_->young
 nb::list Window::items() {
   Work work(*this);
   if (!info_.items)
-    raise("TypeError", std::string(info_.name) +
-                           " does not keep its items apart. Recalc, TwoStacks, Daba, FlatFat, BInt, Amta, BTree, Fiba and BlockFiba do.");
+    raise(
+        "TypeError",
+        std::string(info_.name) +
+            " does not keep its items apart. Recalc, SubtractOnEvict, TwoStacks, Daba, FlatFat, BInt, Amta, BTree, Fiba and BlockFiba do.");
   nb::list out;
   for (auto& [t, value] : window_->items()) out.append(nb::make_tuple(time_out(t), value));
   return out;

@@ -52,7 +52,7 @@ struct Sum<std::int64_t> {
   Partial combine(Partial a, Partial b) const { return a + b; }
   Partial inverse(Partial whole, Partial oldest) const { return whole - oldest; }
   Scalar lower(Lower, Partial p) const { return Scalar::of(p); }
-  static double promote(Partial p) { return static_cast<double>(static_cast<__int128>(p)); }
+  static double promote(Partial p) { return static_cast<double>(p); }
 };
 
 // A sum with its number of values: mean, and the sum that knows whether it is of nothing (Spark's).
@@ -80,17 +80,9 @@ struct Mean {
     if (how == Lower::count) return Scalar::of(p.count);
     if (p.count == 0) return {};
     if (how == Lower::sum_or_none) return Scalar::of(p.sum);
-    return Scalar::of(real(p.sum) / static_cast<double>(p.count));
+    return Scalar::of(static_cast<double>(p.sum) / static_cast<double>(p.count));
   }
-  static auto promote(const Partial& p) { return typename Mean<double>::Partial{real(p.sum), p.count}; }
-
- private:
-  static double real(Total sum) {
-    if constexpr (std::is_same_v<Total, Wide>)
-      return static_cast<double>(static_cast<__int128>(sum));
-    else
-      return sum;
-  }
+  static auto promote(const Partial& p) { return typename Mean<double>::Partial{static_cast<double>(p.sum), p.count}; }
 };
 
 }  // namespace sash

@@ -3,10 +3,45 @@
 They are the classes of the native core itself: insert, evict and query pass through no Python.
 """
 
-from sash._core import BTree, DabaLite, Fiba, OrderStatistics, Recalc, Reordered, Window
+from sash._core import (
+    Amta,
+    BInt,
+    BTree,
+    Daba,
+    DabaLite,
+    Fiba,
+    FlatFat,
+    FlatFit,
+    MonotonicDeque,
+    OrderStatistics,
+    Recalc,
+    Reordered,
+    SubtractOnEvict,
+    TwoStacks,
+    TwoStacksLite,
+    Window,
+)
 from sash.swag import stored
 from sash.swag.keyed import Keyed
 
 stored.attach()
 
-__all__ = ["BTree", "DabaLite", "Fiba", "Keyed", "OrderStatistics", "Recalc", "Reordered", "Window"]
+__all__ = [
+    "Amta",
+    "BInt",
+    "BTree",
+    "Daba",
+    "DabaLite",
+    "Fiba",
+    "FlatFat",
+    "FlatFit",
+    "Keyed",
+    "MonotonicDeque",
+    "OrderStatistics",
+    "Recalc",
+    "Reordered",
+    "SubtractOnEvict",
+    "TwoStacks",
+    "TwoStacksLite",
+    "Window",
+]
