@@ -87,8 +87,8 @@ class ByTime {
     if (size() == 0) return std::nullopt;
     return algorithm_.query(first_at(from), last_at(to));
   }
-  std::vector<Partial> query_many(const Time* from, const Time* to, std::size_t n) const
-    requires requires(const Algorithm& a, std::vector<Key> k) { a.query_many(k, k); }
+  std::vector<Partial> query_many(const Time* from, const Time* to, std::size_t n)
+    requires requires(Algorithm& a, std::vector<Key> k) { a.query_many(k, k); }
   {
     std::vector<Key> starts, ends;
     starts.reserve(n);

@@ -30,6 +30,8 @@ class AnyWindow {
   virtual bool native() const = 0;
   virtual void append(const Item* items, nb::handle value) = 0;  // times count themselves
   virtual void insert(const Item* items, nb::handle value, nb::handle time, Time t) = 0;
+  virtual void insert_rows(const std::vector<std::vector<Item>>& rows, const std::vector<nb::object>& values,
+                           const std::vector<nb::object>& times, const std::vector<Time>& keys) = 0;
   virtual void insert_column(const ItemColumn* parts, std::size_t n, const Time* times) = 0;  // native only; no GIL needed
   virtual void evict() = 0;
   virtual bool evict(Time t) = 0;

@@ -44,6 +44,17 @@ class WindowImpl final : public AnyWindow {
     window_.insert(t, face_.lift(items, value, time, t));
   }
 
+  void insert_rows(const std::vector<std::vector<Item>>& rows, const std::vector<nb::object>& values, const std::vector<nb::object>& times,
+                   const std::vector<Time>& keys) override {
+    std::vector<Partial> partials;
+    partials.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) partials.push_back(face_.lift(rows[i].data(), values[i], times[i], keys[i]));
+    if constexpr (requires { window_.bulk_insert(keys, partials); })
+      window_.bulk_insert(keys, partials);
+    else
+      for (std::size_t i = 0; i < rows.size(); ++i) window_.insert(keys[i], std::move(partials[i]));
+  }
+
   void insert_column([[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] std::size_t n,
                      [[maybe_unused]] const Time* times) override {
     if constexpr (Face::native) {

@@ -46,13 +46,14 @@ std::size_t BlockFiba<M, Key, LeafCap, Fan>::bulk_evict(const Key& key) {
 
 template <Monoid M, class Key, int LeafCap, int Fan>
 void BlockFiba<M, Key, LeafCap, Fan>::cut(const Key& key) {
+  if (gap_.path.left) close_gap();  // the counts of its path are among what it owes
   std::int64_t gone = head_->n - lo_;
   int level = 1, height = height_;
   for (; level < height_ && !(key < spine_[level + 1].left->key[1]); ++level)
     gone += this->count(spine_[level].left, 1, spine_[level].left->n);
   probe_.visit(static_cast<std::size_t>(2 * level));
   Inner* node = spine_[level].left;
-  // The gap lies beyond the root's first child: only a change of the root can reach it.
+  // A gap beyond the root's first child is reached by a change of the root only.
   if (level == height_ || node->n - block::child_of(*node, key) <= Inner::least) close_gap();
 
   Path path;

@@ -100,31 +100,32 @@ class Checker {
   template <class Same>
   void check_spines(Same same) const {
     int h = w_.height_;
-    int owing = w_.gap_.open && w_.gap_.debt && w_.gap_.leaf != w_.tail_ ? w_.gap_.path.top : 0;
+    bool debt = w_.gap_.open && w_.gap_.debt && w_.gap_.leaf != w_.tail_;
+    int left = debt && w_.gap_.path.left ? w_.gap_.path.top : 0;  // the level that is owed its fold, and those up to it their rest
+    int right = debt && !w_.gap_.path.left ? w_.gap_.path.top : 0;
     for (int l = h; l > 0; --l) {
       const auto& s = w_.spine_[l];
       if (l < h) {
-        require(same(s.left_fold, w_.fold(s.left, 1, s.left->n)), "I4: left_fold of level ", l);
-        require(same(s.left_rest, l == h - 1 ? s.left_fold : w_.combine(s.left_fold, w_.spine_[l + 1].left_rest)),
+        require(l == left || same(s.left_fold, w_.fold(s.left, 1, s.left->n)), "I4: left_fold of level ", l);
+        require(l <= left || same(s.left_rest, l == h - 1 ? s.left_fold : w_.combine(s.left_fold, w_.spine_[l + 1].left_rest)),
                 "I4: left_rest of level ", l);
       }
-      if (l == owing) continue;
-      require(same(s.right_fold, w_.fold(s.right, l == h ? 1 : 0, s.right->n - 1)), "I4: right_fold of level ", l);
-      if (l < owing) continue;
-      require(same(s.right_rest, l == h ? s.right_fold : w_.combine(w_.spine_[l + 1].right_rest, s.right_fold)), "I4: right_rest of level ",
-              l);
+      require(l == right || same(s.right_fold, w_.fold(s.right, l == h ? 1 : 0, s.right->n - 1)), "I4: right_fold of level ", l);
+      require(l <= right || same(s.right_rest, l == h ? s.right_fold : w_.combine(w_.spine_[l + 1].right_rest, s.right_fold)),
+              "I4: right_rest of level ", l);
     }
   }
 
   template <class Same>
   void check_ends(Same same) const {
     const Leaf* head = w_.head_;
-    int h = w_.height_;
-    require(w_.lo_ < w_.turn_ && w_.turn_ <= head->n && (h == 0 || w_.turn_ == head->n), "I5: oldest ", w_.lo_, ", turn ", w_.turn_,
-            " in a head of ", head->n);
-    for (int i = w_.turn_ - 1; i >= w_.lo_; --i) {
-      Partial suffix = w_.fold(head, i, w_.turn_);
-      if (h > 1) suffix = w_.combine(suffix, w_.spine_[1].left_rest);
+    int h = w_.height_, lo = w_.lo_, turn = w_.turn_;
+    require(lo < turn && turn <= head->n && (h == 0 || turn == head->n), "I5: oldest ", lo, ", turn ", turn, " in a head of ", head->n);
+    Partial suffix = w_.one();
+    for (int l = (w_.gap_.open && w_.gap_.path.left ? w_.gap_.path.top : h) - 1; l > 0; --l)
+      suffix = w_.combine(w_.spine_[l].left_fold, suffix);
+    for (int i = turn - 1; i >= lo; --i) {
+      suffix = w_.combine(head->v[i], suffix);
       require(same(w_.suffixes_[i], suffix), "I5: suffix ", i, " of the head");
     }
     int start = w_.tail_start();
@@ -145,43 +146,42 @@ class Checker {
     require(h > 0 && gap.leaf != w_.head_, "I8: the gap lies in the head");
     require(gap.p > 0 && gap.p <= gap.leaf->n && gap.leaf->t[gap.p - 1] == gap.low, "I8: the gap is not behind the entry of its low key");
     require(gap.p == gap.leaf->n || gap.leaf->t[gap.p] == gap.high, "I8: the gap is not before the entry of its high key");
-    require(gap.path.leaf == gap.leaf && !gap.path.left, "I8: the gap's path leads elsewhere");
-    // The path must still lead from a node of the right spine, off the left one, to the leaf.
+    require(gap.path.leaf == gap.leaf, "I8: the gap's path leads elsewhere");
+    // The path must still lead from a node of its spine to the leaf.
     const void* node = gap.leaf;
-    for (int l = 1; l <= gap.path.top; ++l) {
+    int top = gap.path.top;
+    for (int l = 1; l <= top; ++l) {
       auto [inner, i] = gap.path.at[l];
       require(i < inner->n && inner->child[i] == node, "I8: the gap's path is broken at level ", l);
       node = inner;
     }
-    if (gap.path.top) require(node == w_.spine_[gap.path.top].right, "I8: the gap's path does not start at the right spine");
-    require(gap.path.top < h || gap.path.at[h].i > 0, "I8: the gap lies under the root's first child");
+    const auto& s = w_.spine_[top];
+    require(top ? node == (gap.path.left ? s.left : s.right) : node == w_.tail_, "I8: the gap's path does not start at its spine");
     require(w_.known_ < w_.tail_->n, "I6: the last prefix of the tail is kept while the gap is open");
-    // before and after, each on its own: the entries beyond the left spine, up to the gap and from it on.
+    // before and after, each on its own: of all that the suffixes do not cover, what lies up to the gap, and from it on.
+    const void* covered = gap.path.left ? s.left->child[0] : w_.root()->child[0];
     std::optional<Partial> before, after;
     bool passed = false;
-    walk(w_.root(), h, [&](const Leaf* leaf, int i) {
+    walk(w_.root(), h, covered, [&](const Leaf* leaf, int i) {
       if (leaf == gap.leaf && i == gap.p) passed = true;
       auto& side = passed ? after : before;
       side = side ? w_.combine(*side, leaf->v[i]) : leaf->v[i];
       if (leaf == gap.leaf && i + 1 == gap.p) passed = true;
     });
-    require(same(w_.before_, before ? *before : w_.one()), "I7: before is not what lies between the left spine and the gap");
+    require(same(w_.before_, before ? *before : w_.one()), "I7: before is not what lies between the suffixes and the gap");
     require(same(w_.after_, after ? *after : w_.one()), "I7: after is not what lies behind the gap");
   }
 
-  // The entries under the root's children but the first.
+  // The entries under a node, but for those under one of its descendants.
   template <class Visit>
-  void walk(const Inner* root, int level, Visit visit) const {
-    for (int i = 1; i < root->n; ++i) walk_all(root->child[i], level - 1, visit);
-  }
-  template <class Visit>
-  void walk_all(const void* node, int level, Visit& visit) const {
+  void walk(const void* node, int level, const void* but, Visit&& visit) const {
+    if (node == but) return;
     if (level == 0) {
       auto* leaf = static_cast<const Leaf*>(node);
       for (int i = 0; i < leaf->n; ++i) visit(leaf, i);
     } else {
       auto* inner = static_cast<const Inner*>(node);
-      for (int i = 0; i < inner->n; ++i) walk_all(inner->child[i], level - 1, visit);
+      for (int i = 0; i < inner->n; ++i) walk(inner->child[i], level - 1, but, visit);
     }
   }
 

@@ -24,12 +24,14 @@
 //   I5  suffixes_[i] is the head from i to turn_, then, if there are inner nodes, all that hangs from the left spine below the root
 //   I6  prefixes_[i] is the tail up to i, for i < known_
 //   I7  suffixes_[lo_] before_ after_ is the window; closed, after_ is the tail and before_ lies between
-//   I8  the gap lies off the left spine, between low (the entry before it, in its leaf) and high
+//   I8  the gap lies between low (the entry before it, in its leaf) and high, not in the head; where its path leaves the left
+//       spine below the root, I5's suffixes end there, and before_ begins
 //   I9  every node is in the tree, dead or free; size_ counts the entries
 
 #pragma once
 
 #include <bit>
+#include <optional>
 #include <span>
 #include <stdexcept>
 
@@ -46,9 +48,14 @@ template <class Window>
 class BulkInsert;
 template <class Window>
 class Checker;
+
+// Where a combine costs more than the memory it reads (Python callables, erased partials), smaller blocks ask for fewer of them:
+// with delays U(0, 1,024), n = 2^16, 22 per round with 16 / 8, 47 with 64 / 16; in order 2.6 and 2.3.
+template <class M>
+inline constexpr bool costly = !std::is_trivially_copyable_v<typename M::Partial> || sizeof(typename M::Partial) > 64;
 }  // namespace block
 
-template <Monoid M, class Key = Time, int LeafCap = 64, int Fan = 16>
+template <Monoid M, class Key = Time, int LeafCap = block::costly<M> ? 16 : 64, int Fan = block::costly<M> ? 8 : 16>
 class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   using Tree = block::Tree<M, Key, LeafCap, Fan>;
   using typename Tree::Brood;
@@ -332,7 +339,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
       suffix(turn_ - 1);
       return prefix(turn_);
     }
-    if (height_ == 1 || spine_[1].left->n <= Inner::least) close_gap();  // what follows may reach the root
+    if (gap_.path.left || height_ == 1 || spine_[1].left->n <= Inner::least) close_gap();  // what follows may reach its path
     Path path;
     find_end(true, path);
     drop_leaf(path);
@@ -378,32 +385,41 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     if (leaf == tail_) this->unlearn(gap_.p - 1);
   }
 
-  // Opens the gap before entry p of the path's leaf, which is neither the head nor left of the root's second child.
+  // The separator behind the path's leaf, which is not the tail.
+  const Key& end_of_leaf(const Path& path) const {
+    for (int l = 1; l <= path.top; ++l) {
+      auto [node, i] = path.at[l];
+      if (i + 1 < node->n) return node->key[i + 1];
+    }
+    return spine_[path.top + 1].left->key[1];
+  }
+
+  // Opens the gap before entry p of the path's leaf, which is not the head.
   void open_gap(const Path& path, int p) {
     Leaf* leaf = path.leaf;
     int top = path.top;
     Partial before = fold(leaf, 0, p), after = fold(leaf, p, leaf->n);
     for (int l = 1; l <= top; ++l) {
       auto [node, i] = path.at[l];
-      before = combine(fold(node, l == height_ ? 1 : 0, i), before);
-      after = combine(after, fold(node, i + 1, l == top ? node->n - 1 : node->n));
+      bool on_left = l == top && (path.left || l == height_), on_right = l == top && !path.left;
+      before = combine(fold(node, on_left, i), before);
+      after = combine(after, fold(node, i + 1, node->n - on_right));
     }
-    if (top < height_) before = combine(spine_[top + 1].right_rest, before);
-    for (int l = top - 1; l >= 1; --l) after = combine(after, spine_[l].right_fold);
-    if (leaf != tail_) after = combine(after, after_);
+    if (path.left) {  // the suffixes end where the path leaves the left spine
+      if (top + 1 < height_) after = combine(after, spine_[top + 1].left_rest);
+      after = combine(combine(after, before_), after_);
+      std::optional<Partial> beside;
+      for (int l = 1; l < top; ++l) beside = beside ? combine(*beside, spine_[l].left_fold) : spine_[l].left_fold;
+      suffix(turn_ - 1, lo_, beside ? &*beside : nullptr);
+    } else {
+      if (top < height_) before = combine(spine_[top + 1].right_rest, before);
+      for (int l = top - 1; l >= 1; --l) after = combine(after, spine_[l].right_fold);
+      if (leaf != tail_) after = combine(after, after_);
+    }
     gap_.leaf = leaf;
     gap_.p = p;
     gap_.low = leaf->t[p - 1];
-    if (p < leaf->n) {
-      gap_.high = leaf->t[p];
-    } else {
-      for (int l = 1; l <= top; ++l) {
-        auto [node, i] = path.at[l];
-        if (i + 1 == node->n) continue;
-        gap_.high = node->key[i + 1];
-        break;
-      }
-    }
+    gap_.high = p < leaf->n ? leaf->t[p] : end_of_leaf(path);
     gap_.path = path;
     gap_.debt = false;
     this->unlearn(tail_->n - 1);
@@ -415,11 +431,22 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   // Pays what the gap owes to the tree. If combine throws, the gap is as before, still in debt.
   void close_gap() {
     if (!gap_.open) return;
+    int top = gap_.path.top;
+    bool left = gap_.path.left;
     if (gap_.debt && gap_.leaf != tail_) {
       refresh(gap_.path, 0);
-      this->mend_right_spine(gap_.path.top, gap_.path.top);
+      left ? this->mend_left_spine(top, top) : this->mend_right_spine(top, top);
     }
     this->learn_prefixes();
+    if (left) {
+      std::vector<Partial> kept = suffixes_;
+      Rollback undo(monoid_, [&] {
+        suffixes_.swap(kept);
+        this->unlearn(tail_->n - 1);
+      });
+      suffix(turn_ - 1);
+      undo.done();
+    }
     before_ = spine_[1].right_rest;
     after_ = prefixes_[known_ - 1];
     gap_.open = false;
@@ -474,7 +501,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     if constexpr (is_commutative<M>) {
       auto take_in = [&](Partial& sum) { sum = combine(sum, v); };
       if (at_head) {
-        if (fresh) suffix(p, p);
+        if (fresh) suffix(p, p, this->beside_head());
         for (int i = lo_; i < p + !fresh; ++i) take_in(suffixes_[i]);
       } else if (path.leaf == tail_) {
         take_in(after_);
@@ -510,7 +537,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   }
 
   void try_gap(const Path& path, int p) {
-    if (height_ && !path.left && (path.leaf != tail_ || p < tail_->n)) open_gap(path, p);
+    if (path.leaf != head_ && (path.leaf != tail_ || p < tail_->n)) open_gap(path, p);
   }
 
   // An insert into a full leaf. Where inserts follow one another the leaf is cut at the insert, near an edge so that

@@ -203,14 +203,7 @@ class Tree {
   }
 
   void mend_left(int high, int from) {
-    for (int l = std::min(high, height_ - 1); l > 0; --l) {
-      Spine& s = spine_[l];
-      if (l >= from) {
-        s.left = static_cast<Inner*>(spine_[l + 1].left->child[0]);
-        s.left_fold = fold(s.left, 1, s.left->n);
-      }
-      s.left_rest = l == height_ - 1 ? s.left_fold : combine(s.left_fold, spine_[l + 1].left_rest);
-    }
+    mend_left_spine(high, from);
     if (from == 0 && height_) {
       auto* head = static_cast<Leaf*>(spine_[1].left->child[0]);
       if (head != head_) lo_ = 0;
@@ -221,6 +214,17 @@ class Tree {
       if (height_) prefetch(static_cast<Leaf*>(spine_[1].left->child[1]));  // the next head
     }
     suffix(turn_ - 1);
+  }
+
+  void mend_left_spine(int high, int from) {
+    for (int l = std::min(high, height_ - 1); l > 0; --l) {
+      Spine& s = spine_[l];
+      if (l >= from) {
+        s.left = static_cast<Inner*>(spine_[l + 1].left->child[0]);
+        s.left_fold = fold(s.left, 1, s.left->n);
+      }
+      s.left_rest = l == height_ - 1 ? s.left_fold : combine(s.left_fold, spine_[l + 1].left_rest);
+    }
   }
 
   void mend_right(int high, int from) {
@@ -244,15 +248,17 @@ class Tree {
   }
 
   // Suffixes of the head from entry p down to the oldest.
-  void suffix(int p) { suffix(p, lo_); }
-  void suffix(int p, int to) {
+  void suffix(int p) { suffix(p, lo_, beside_head()); }
+  void suffix(int p, int to, const Partial* beside) {
     for (int i = p; i >= to; --i) {
       if (i + 1 < turn_)
         suffixes_[i] = combine(head_->v[i], suffixes_[i + 1]);
       else
-        suffixes_[i] = height_ > 1 ? combine(head_->v[i], spine_[1].left_rest) : head_->v[i];
+        suffixes_[i] = beside ? combine(head_->v[i], *beside) : head_->v[i];
     }
   }
+  // What the left spine carries below the root, null if nothing.
+  const Partial* beside_head() const { return height_ > 1 ? &spine_[1].left_rest : nullptr; }
 
   // A window of one leaf is two stacks: suffixes up to turn_, prefixes from there.
   int tail_start() const { return height_ ? 0 : turn_; }

@@ -6,6 +6,7 @@ They are the classes of the native core itself: insert, evict and query pass thr
 from sash._core import (
     Amta,
     BInt,
+    BlockFiba,
     BTree,
     Daba,
     DabaLite,
@@ -30,6 +31,7 @@ __all__ = [
     "Amta",
     "BInt",
     "BTree",
+    "BlockFiba",
     "Daba",
     "DabaLite",
     "Fiba",
