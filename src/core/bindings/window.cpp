@@ -232,16 +232,16 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
 
   nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
   times_ = kind;
-  if (definition_->object && kind != TimeKind::counted) {  // the type can't change on the way: one bulk step of the algorithm
-    std::vector<std::vector<Item>> rows;
+  if (items_.definition()->object && kind != TimeKind::counted) {  // the type can't change on the way: one bulk step of the algorithm
+    std::vector<std::vector<Item>> all;
     std::vector<nb::object> row_values, row_times;
     for (nb::handle value : list) {
       read(value);
-      rows.push_back(row_);
-      row_values.push_back(value_);
-      row_times.push_back(time_out(keys[rows.size() - 1]));
+      all.push_back(items_.row());
+      row_values.push_back(items_.value());
+      row_times.push_back(time_out(keys[all.size() - 1]));
     }
-    guarded([&] { window_->insert_rows(rows, row_values, row_times, keys); });
+    guarded([&] { window_->insert_rows(all, row_values, row_times, keys); });
     return;
   }
   std::size_t i = 0;

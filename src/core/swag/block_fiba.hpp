@@ -4,17 +4,21 @@
 //   ordering   any: in order, late by any distance, in bulk
 //   needs      a monoid; uses commutativity where it is there, never an inverse
 //   time       d places from the nearer end: insert and evict O(log d) amortised, O(log n) worst; in order O(1) amortised;
-//              again and again at one place O(1) amortised, whatever d; query at most 2 combines; a range O(log d + log length);
+//              again and again at one place O(1 + log d / LeafCap) amortised; query at most 2 combines; a range O(log d + log length);
 //              bulk_evict O(log m) amortised, O(log n) worst; bulk_insert O(log d + m (1 + log(d / m))) amortised
 //   space      n partials in leaves, at most 4 n when every leaf is a quarter full; n / 48 or so in inner nodes; 2 leaves of partials
+//
+//   block_nodes   leaves of LeafCap entries, inner nodes of Fan children; partials of children lie in their parent
+//   block_tree    fingers at both ends, the partials beside the spines, search from the nearer end
+//   block_shape   splits, merges, and subtrees that were cut off
+//   block_late    inserts and evictions anywhere, and a third finger that roams: the gap
+//   block_bulk, block_range, block_check
 //
 //       suffixes_[lo_]           before_              after_
 //       | head_ and left spine | ... up to the gap >< from the gap to the end ... |
 //
-//   FiBA's idea, fingers and partials that depend on place, in another shape: leaves are blocks of LeafCap entries,
-//   partials of children lie in their parent (block_tree.hpp), and besides the two ends there is a third finger, the gap:
-//   a place between two entries of which all before and all after it is known, so that an insert there is one combine.
-//   It rests at the tail, opens where late inserts follow one another, and what it owes to the tree is paid when it closes.
+//   FiBA's idea, fingers and partials that depend on place, in another shape. An append is one combine, an eviction of the oldest
+//   one increment, an insert into the gap a shift and one combine, wherever it is.
 //
 //   I1  entries lie in key order, and under the child whose separators hold them
 //   I2  all leaves have the same depth; a leaf that is not the head or tail has at least LeafCap / 4 entries, an inner node that
@@ -31,13 +35,12 @@
 #pragma once
 
 #include <bit>
-#include <optional>
 #include <span>
 #include <stdexcept>
 
 #include "../archive.hpp"
 #include "../check.hpp"
-#include "block_tree.hpp"
+#include "block_late.hpp"
 
 namespace sash {
 
@@ -56,19 +59,19 @@ inline constexpr bool costly = !std::is_trivially_copyable_v<typename M::Partial
 }  // namespace block
 
 template <Monoid M, class Key = Time, int LeafCap = block::costly<M> ? 16 : 64, int Fan = block::costly<M> ? 8 : 16>
-class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
-  using Tree = block::Tree<M, Key, LeafCap, Fan>;
-  using typename Tree::Brood;
-  using typename Tree::Inner;
-  using typename Tree::Leaf;
-  using typename Tree::Path;
-  using typename Tree::Spine;
+class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
+  using Base = block::Late<M, Key, LeafCap, Fan>;
+  using typename Base::Brood;
+  using typename Base::Inner;
+  using typename Base::Leaf;
+  using typename Base::Path;
+  using typename Base::Spine;
 
  public:
   using Partial = typename M::Partial;
   using KeyType = Key;
 
-  explicit BlockFiba(M monoid) : Tree(std::move(monoid)) {}
+  explicit BlockFiba(M monoid) : Base(std::move(monoid)) {}
   BlockFiba(BlockFiba&&) = default;
   BlockFiba& operator=(BlockFiba&&) = default;
 
@@ -79,11 +82,11 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
       if (tail_->n == LeafCap) return extend(key, std::move(v));
       append(key, std::move(v));
     } else if (gap_.open && !(key < gap_.low) && key < gap_.high && gap_.leaf->n < LeafCap) {
-      fill(key, std::move(v));
+      this->fill(key, std::move(v));
     } else if (key == youngest_ && tail_->n > tail_start()) {
       repeat(v);
     } else {
-      late(key, std::move(v));
+      this->late(key, std::move(v));
     }
   }
 
@@ -102,18 +105,15 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   bool evict(const Key& key) {
     if (size_ == 0 || key < oldest() || youngest_ < key) return false;
     if (key == oldest()) return evict(), true;
-    Tear<M> tear(torn_);
-    close_gap();
     Path path;
     Leaf* leaf = find(key, path);
     int p = block::lower(*leaf, leaf == head_ ? lo_ : 0, key);
-    if (p < leaf->n && leaf->t[p] == key) {
-      erase(path, p);
-      tear.mend();
-      return true;
-    }
+    if (p == leaf->n || !(leaf->t[p] == key)) return false;
+    close_gap();
+    Tear<M> tear(torn_);
+    this->erase(path, p);
     tear.mend();
-    return false;
+    return true;
   }
 
   // All entries with a key up to this one; returns how many they were.
@@ -163,7 +163,10 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   }
 
   std::size_t size() const { return size_; }
-  const Key& oldest() const { return head_->t[lo_]; }
+  const Key& oldest() const {
+    if (may_throw<M> && torn_) return youngest_;  // the head may be gone
+    return head_->t[lo_];
+  }
   const Key& youngest() const { return youngest_; }
   bool torn() const { return torn_; }
   const ProbeOf<M>& probe() const { return probe_; }
@@ -208,10 +211,10 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
   friend class block::BulkInsert<BlockFiba>;
   friend class block::Checker<BlockFiba>;
 
-  using Tree::adopt, Tree::after_, Tree::before_, Tree::climb, Tree::combine, Tree::dead_, Tree::find, Tree::find_end, Tree::fold;
-  using Tree::head_, Tree::height_, Tree::inners_, Tree::known_, Tree::leaves_, Tree::lo_, Tree::mend, Tree::monoid_, Tree::one;
-  using Tree::prefix, Tree::prefixes_, Tree::probe_, Tree::reclaim, Tree::refresh, Tree::settle, Tree::spine_, Tree::suffix;
-  using Tree::suffixes_, Tree::tail_, Tree::tail_start, Tree::turn_;
+  using Base::after_, Base::before_, Base::climb, Base::close_gap, Base::combine, Base::dead_, Base::find, Base::find_end, Base::fold;
+  using Base::forget, Base::gap_, Base::head_, Base::height_, Base::inners_, Base::known_, Base::leaves_, Base::lo_, Base::mend;
+  using Base::monoid_, Base::one, Base::prefix, Base::prefixes_, Base::probe_, Base::reclaim, Base::settle, Base::size_, Base::spine_;
+  using Base::suffix, Base::suffixes_, Base::tail_, Base::tail_late_, Base::tail_start, Base::torn_, Base::turn_, Base::youngest_;
 
   // ---- in order
 
@@ -267,7 +270,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     tail->t[tail->n - 1] = youngest_ = key;
     tail->v[tail->n - 1] = std::move(v);
     ++size_;
-    grow(path, tail, true);
+    this->grow(path, tail, true);
     tail_late_ = false;
     tear.mend();
   }
@@ -295,14 +298,6 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     known_ = 1;
     after_ = std::move(v);
     ++size_;
-  }
-
-  // Slots of the head whose entries have left.
-  void forget(int from, int to) {
-    if constexpr (!std::is_trivially_destructible_v<Partial>) {
-      head_->release(from, to, one());
-      std::fill(suffixes_.begin() + from, suffixes_.begin() + to, block::nothing(one()));
-    }
   }
 
   void forget_all() {
@@ -342,268 +337,7 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
     if (gap_.path.left || height_ == 1 || spine_[1].left->n <= Inner::least) close_gap();  // what follows may reach its path
     Path path;
     find_end(true, path);
-    drop_leaf(path);
-  }
-
-  // The leaf of the path is empty.
-  void drop_leaf(Path& path) {
-    climb(path, 1);
-    auto [parent, i] = path.at[1];
-    this->free_leaf(path.leaf);
-    block::close(*parent, i, 1, one());
-    this->touch(path, parent, 1);
-    (path.left ? path.left_from : path.right_from) = 0;
-    refresh(path, settle(path, 1));
-    mend(path);
-  }
-
-  // ---- the gap
-
-  struct Gap {
-    bool open = false;
-    bool debt = false;  // entries were inserted that the tree's partials do not know
-    Leaf* leaf = nullptr;
-    int p = 0;  // the gap is before entry p
-    Key low{}, high{};
-    Path path;
-  };
-
-  void fill(const Key& key, Partial v) {
-    Leaf* leaf = gap_.leaf;
-    Partial sum = combine(before_, v);
-    if (gap_.low == key) {
-      leaf->v[gap_.p - 1] = combine(leaf->v[gap_.p - 1], v);
-    } else {
-      block::open(*leaf, gap_.p, 1);
-      leaf->t[gap_.p] = gap_.low = key;
-      leaf->v[gap_.p] = std::move(v);
-      ++gap_.p;
-      ++size_;
-    }
-    before_ = std::move(sum);
-    gap_.debt = true;
-    if (leaf == tail_) this->unlearn(gap_.p - 1);
-  }
-
-  // The separator behind the path's leaf, which is not the tail.
-  const Key& end_of_leaf(const Path& path) const {
-    for (int l = 1; l <= path.top; ++l) {
-      auto [node, i] = path.at[l];
-      if (i + 1 < node->n) return node->key[i + 1];
-    }
-    return spine_[path.top + 1].left->key[1];
-  }
-
-  // Opens the gap before entry p of the path's leaf, which is not the head.
-  void open_gap(const Path& path, int p) {
-    Leaf* leaf = path.leaf;
-    int top = path.top;
-    Partial before = fold(leaf, 0, p), after = fold(leaf, p, leaf->n);
-    for (int l = 1; l <= top; ++l) {
-      auto [node, i] = path.at[l];
-      bool on_left = l == top && (path.left || l == height_), on_right = l == top && !path.left;
-      before = combine(fold(node, on_left, i), before);
-      after = combine(after, fold(node, i + 1, node->n - on_right));
-    }
-    if (path.left) {  // the suffixes end where the path leaves the left spine
-      if (top + 1 < height_) after = combine(after, spine_[top + 1].left_rest);
-      after = combine(combine(after, before_), after_);
-      std::optional<Partial> beside;
-      for (int l = 1; l < top; ++l) beside = beside ? combine(*beside, spine_[l].left_fold) : spine_[l].left_fold;
-      suffix(turn_ - 1, lo_, beside ? &*beside : nullptr);
-    } else {
-      if (top < height_) before = combine(spine_[top + 1].right_rest, before);
-      for (int l = top - 1; l >= 1; --l) after = combine(after, spine_[l].right_fold);
-      if (leaf != tail_) after = combine(after, after_);
-    }
-    gap_.leaf = leaf;
-    gap_.p = p;
-    gap_.low = leaf->t[p - 1];
-    gap_.high = p < leaf->n ? leaf->t[p] : end_of_leaf(path);
-    gap_.path = path;
-    gap_.debt = false;
-    this->unlearn(tail_->n - 1);
-    before_ = std::move(before);
-    after_ = std::move(after);
-    gap_.open = true;
-  }
-
-  // Pays what the gap owes to the tree. If combine throws, the gap is as before, still in debt.
-  void close_gap() {
-    if (!gap_.open) return;
-    int top = gap_.path.top;
-    bool left = gap_.path.left;
-    if (gap_.debt && gap_.leaf != tail_) {
-      refresh(gap_.path, 0);
-      left ? this->mend_left_spine(top, top) : this->mend_right_spine(top, top);
-    }
-    this->learn_prefixes();
-    if (left) {
-      std::vector<Partial> kept = suffixes_;
-      Rollback undo(monoid_, [&] {
-        suffixes_.swap(kept);
-        this->unlearn(tail_->n - 1);
-      });
-      suffix(turn_ - 1);
-      undo.done();
-    }
-    before_ = spine_[1].right_rest;
-    after_ = prefixes_[known_ - 1];
-    gap_.open = false;
-    streak_ = 0;
-  }
-
-  // ---- late
-
-  void late(const Key& key, Partial v) {
-    Tear<M> tear(torn_);
-    close_gap();
-    Path path;
-    Leaf* leaf = find(key, path);
-    bool at_head = leaf == head_;
-    int p = block::lower(*leaf, at_head ? lo_ : 0, key);
-    if (p < leaf->n && leaf->t[p] == key) {
-      leaf->v[p] = combine(leaf->v[p], v);
-      account(path, p, v, false);
-    } else if (at_head && lo_ > 0 && (height_ || p < turn_)) {  // the free slots are in front
-      std::move(leaf->t + lo_, leaf->t + p, leaf->t + lo_ - 1);
-      std::move(leaf->v.at + lo_, leaf->v.at + p, leaf->v.at + lo_ - 1);
-      --lo_;
-      put(leaf, --p, key, v);
-      suffix(p);
-    } else if (leaf->n < LeafCap) {
-      block::open(*leaf, p, 1);
-      put(leaf, p, key, v);
-      if (at_head && (height_ || p < turn_)) {
-        std::move_backward(suffixes_.begin() + p, suffixes_.begin() + turn_, suffixes_.begin() + turn_ + 1);
-        ++turn_;
-        if (!height_) known_ = turn_;
-      }
-      account(path, p, v, true);
-    } else {
-      split(path, p, key, std::move(v));
-      return tear.mend();
-    }
-    follow(path, p);
-    tear.mend();
-  }
-
-  void put(Leaf* leaf, int p, const Key& key, const Partial& v) {
-    leaf->t[p] = key;
-    leaf->v[p] = v;
-    ++size_;
-  }
-
-  // Entry p of the path's leaf has taken in v, or is v itself.
-  void account(Path& path, int p, const Partial& v, bool fresh) {
-    bool at_head = path.leaf == head_ && (height_ || p < turn_);
-    if (!at_head && path.leaf == tail_) tail_late_ = true;
-    if constexpr (is_commutative<M>) {
-      auto take_in = [&](Partial& sum) { sum = combine(sum, v); };
-      if (at_head) {
-        if (fresh) suffix(p, p, this->beside_head());
-        for (int i = lo_; i < p + !fresh; ++i) take_in(suffixes_[i]);
-      } else if (path.leaf == tail_) {
-        take_in(after_);
-        this->unlearn(p);
-      } else {
-        for (int l = path.top; l > 0; --l) {
-          auto [node, i] = path.at[l];
-          take_in(node->agg[i]);
-          node->count[i] += fresh;
-          take_in(path.left ? spine_[l].left_rest : spine_[l].right_rest);
-        }
-        take_in(path.left ? spine_[path.top].left_fold : spine_[path.top].right_fold);
-        if (path.left)
-          for (int i = lo_; i < turn_; ++i) take_in(suffixes_[i]);
-        else
-          take_in(before_);
-      }
-    } else {
-      if (at_head) return suffix(p);
-      if (path.leaf == tail_) return prefix(p);
-      refresh(path, 0);
-      mend(path);
-    }
-  }
-
-  // The second insert in a row that lies right behind the one before opens the gap.
-  void follow(const Path& path, int p) {
-    bool next = path.leaf == last_leaf_ && p == last_p_ + 1;
-    last_leaf_ = path.leaf;
-    last_p_ = p;
-    streak_ = next ? streak_ + 1 : 0;
-    if (streak_ >= 1) try_gap(path, p + 1);
-  }
-
-  void try_gap(const Path& path, int p) {
-    if (path.leaf != head_ && (path.leaf != tail_ || p < tail_->n)) open_gap(path, p);
-  }
-
-  // An insert into a full leaf. Where inserts follow one another the leaf is cut at the insert, near an edge so that
-  // the edge stays small, else in halves.
-  void split(Path& path, int p, const Key& key, Partial v) {
-    Leaf* leaf = path.leaf;
-    if (leaf == head_ && lo_ > 0) {  // one leaf, and free slots in front of both stacks
-      p -= lo_;
-      this->settle_head();
-      block::open(*leaf, p, 1);
-      put(leaf, p, key, v);
-      return prefix(p);
-    }
-    constexpr int quarter = LeafCap / 4;
-    bool next = leaf == last_leaf_ && p == last_p_ + 1;
-    int s = next                     ? std::clamp(p, quarter, LeafCap - quarter)
-            : p >= LeafCap - quarter ? LeafCap - quarter
-            : p < quarter            ? quarter
-                                     : LeafCap / 2;
-    Leaf* right = this->new_leaf();
-    block::pour(*leaf, *right, s - LeafCap, one());
-    Leaf* into = p <= s ? leaf : right;
-    last_leaf_ = into;
-    last_p_ = p <= s ? p : p - s;
-    block::open(*into, last_p_, 1);
-    put(into, last_p_, key, v);
-    grow(path, right, leaf == tail_);
-    if (!next) return;
-    Path again;
-    find(key, again);
-    try_gap(again, last_p_ + 1);
-  }
-
-  // A new leaf behind the path's, which has changed too.
-  void grow(Path& path, Leaf* leaf, bool is_tail) {
-    probe_.restructure();
-    brood_.clear();
-    brood_.push_back({leaf->t[0], leaf, leaf->n, is_tail ? one() : fold(leaf, 0, leaf->n)});
-    this->touch(path, path.leaf, 0);
-    refresh(path, adopt(path, 1, brood_));
-    mend(path);
-  }
-
-  void erase(Path& path, int p) {
-    Leaf* leaf = path.leaf;
-    --size_;
-    if (leaf == head_ && (height_ || p < turn_)) {
-      std::move_backward(leaf->t + lo_, leaf->t + p, leaf->t + p + 1);
-      std::move_backward(leaf->v.at + lo_, leaf->v.at + p, leaf->v.at + p + 1);
-      forget(lo_, lo_ + 1);
-      ++lo_;
-      suffix(p);
-      if (!height_) youngest_ = leaf->t[leaf->n - 1];
-      return;  // never the head's last one: that is the oldest
-    }
-    block::close(*leaf, p, 1, one());
-    if (leaf == tail_) {
-      if (leaf->n == 0)
-        drop_leaf(path);
-      else
-        prefix(p);
-      youngest_ = tail_->t[tail_->n - 1];
-    } else {
-      refresh(path, settle(path, 0));
-      mend(path);
-    }
+    this->drop_leaf(path);
   }
 
   void cut(const Key& key);
@@ -647,16 +381,6 @@ class BlockFiba : private block::Tree<M, Key, LeafCap, Fan> {
       insert(key, std::move(v));
     }
   }
-
-  Key youngest_{};
-  std::size_t size_ = 0;
-  Gap gap_;
-  Leaf* last_leaf_ = nullptr;  // where the last late insert went
-  int last_p_ = 0;
-  int streak_ = 0;
-  bool tail_late_ = false;  // the tail has taken in late inserts
-  bool torn_ = false;
-  Brood brood_;
 };
 
 }  // namespace sash
