@@ -1,0 +1,67 @@
+// A wheel whose monoid is known at run time only
+
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "../wheel/plan.hpp"
+#include "../wheel/wheel.hpp"
+#include "any_window.hpp"
+
+namespace sash {
+
+// What can be asked of a wheel at one watermark. RangeRefused where a range can't be answered.
+class AnyView {
+ public:
+  virtual ~AnyView() = default;
+  virtual nb::object query(Time from, Time to, nb::handle arg) const = 0;
+  virtual nb::object landmark(nb::handle arg) const = 0;
+  virtual std::vector<Scalar> query_many(const Time* from, const Time* to, std::size_t n) const = 0;  // one-number results; no GIL needed
+  virtual std::pair<Tick, Tick> ticks(Time from, Time to) const = 0;
+  virtual const Timeline& line() const = 0;
+  virtual const Hints& hints() const = 0;
+  virtual Time start() const = 0;
+  virtual Time closed() const = 0;
+  virtual Time watermark() const = 0;
+};
+
+struct LoweredResult {
+  std::size_t window;
+  Tick start, end;
+  nb::object value;
+};
+
+class AnyWheel {
+ public:
+  virtual ~AnyWheel() = default;
+  virtual bool native() const = 0;
+  virtual const AnyView& view() const = 0;
+  virtual std::unique_ptr<AnyView> pin() const = 0;  // with the mutex held
+  virtual std::mutex& mutex() const = 0;
+  virtual std::uint64_t late() const = 0;
+  virtual bool insert(Time t, const Item* items, nb::handle value, nb::handle time) = 0;
+  virtual std::size_t insert_column(const ItemColumn* parts, std::size_t n, const Time* times) = 0;  // native only; no GIL needed
+  virtual void install(const WindowSpec& spec) = 0;
+  virtual std::int64_t due(Time to) const = 0;
+  virtual void advance(Time to, bool empties) = 0;  // with the mutex held; native: no GIL needed
+  virtual std::vector<LoweredResult> results() = 0;  // of the last advance
+  virtual bool torn() const = 0;
+  virtual std::size_t bytes() const = 0;
+  virtual std::size_t slots() const = 0;
+  virtual void check() const = 0;
+  virtual Saved save() = 0;
+  virtual void load(const Saved& saved) = 0;
+  virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity
+  // Takes over a wheel on narrower item types: int64 becomes float64.
+  virtual void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) = 0;
+  virtual void merge(const AnyWheel& other) = 0;  // with the mutex held
+};
+
+std::unique_ptr<AnyWheel> make_wheel(const DefinitionPtr& definition, const WheelSettings& settings);
+
+// The instantiations for monoids of their own, in their own translation unit; null for others.
+std::unique_ptr<AnyWheel> make_hot_wheel(const DefinitionPtr& definition, const WheelSettings& settings);
+
+}  // namespace sash

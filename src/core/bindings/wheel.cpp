@@ -1,0 +1,564 @@
+// The wheel for Python: what is asked of it, and what is put in
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "any_wheel.hpp"
+
+namespace sash {
+
+using Times = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// --- times
+
+// Reads points in time: ints as they are, all else as microseconds, in the wheel's unit.
+class Clock {
+ public:
+  explicit Clock(std::int64_t micros) : micros_(micros) {}
+  std::int64_t micros() const { return micros_; }
+
+  // Rounded down to the unit.
+  Time read(nb::handle time) const { return floor_div(raw(time), scale(time)); }
+
+  // A bound of a range: not rounded, since the range would be another.
+  Time bound(nb::handle time) const {
+    Time t = raw(time), unit = scale(time);
+    if (t % unit != 0) refuse("Misaligned", text(time) + " is not a whole number of the wheel's unit. Use a time that is.");
+    return t / unit;
+  }
+
+  [[noreturn]] static void refuse(const char* error, const std::string& message) {
+    nb::object type = nb::module_::import_("sash.wheel.errors").attr(error);
+    PyErr_SetString(type.ptr(), message.c_str());
+    throw nb::python_error();
+  }
+
+ private:
+  static bool is_int(nb::handle time) { return PyLong_Check(time.ptr()) && !PyBool_Check(time.ptr()); }
+
+  std::int64_t scale(nb::handle time) const { return is_int(time) || PyIndex_Check(time.ptr()) ? 1 : micros_; }
+
+  static Time raw(nb::handle time) {
+    nb::object read = nb::borrow(time);
+    if (!is_int(time)) read = nb::module_::import_("sash.time").attr("timestamp")(time);
+    int overflow = 0;
+    long long t = PyLong_AsLongLongAndOverflow(read.ptr(), &overflow);
+    if (t == -1 && PyErr_Occurred()) throw nb::python_error();
+    if (overflow || t > Wheel<Count>::latest || t < -Wheel<Count>::latest)
+      raise("OverflowError", "time " + text(time) + " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
+    return t;
+  }
+
+  std::int64_t micros_;  // per unit
+};
+
+// --- what can be asked
+
+class WheelAnswers {
+ public:
+  WheelAnswers(Clock clock, Time grain, ItemReader items) : clock_(clock), grain_(grain), items_(std::move(items)) {}
+  virtual ~WheelAnswers() = default;
+
+  nb::object query(nb::handle start, nb::handle end, bool clamp, nb::handle arg) {
+    return asked([&](const AnyView& view) {
+      Time from = clock_.bound(start), to = clock_.bound(end);
+      clamp_range(view, from, to, clamp);
+      return refusing(view, from, to, [&] { return view.query(from, to, arg); });
+    });
+  }
+
+  nb::object landmark(nb::handle arg) {
+    return asked([&](const AnyView& view) { return view.landmark(arg); });
+  }
+
+  // The last `length` units before the watermark, or before the grain it lies in.
+  nb::object interval(Time length, nb::handle arg) {
+    return asked([&](const AnyView& view) {
+      Time to = view.closed(), from = to - length;
+      return refusing(view, from, to, [&] { return view.query(from, to, arg); });
+    });
+  }
+
+  nb::object query_many(const Times& starts, const Times& ends, bool clamp) {
+    if (starts.size() != ends.size())
+      raise("ValueError", "there are " + std::to_string(starts.size()) + " starts but " + std::to_string(ends.size()) +
+                              " ends. Pass one end per start.");
+    return asked([&](const AnyView& view) {
+      std::size_t n = starts.size();
+      std::vector<Time> from(starts.data(), starts.data() + n), to(ends.data(), ends.data() + n);
+      for (std::size_t i = 0; clamp && i < n; ++i) clamp_range(view, from[i], to[i], true);
+      Time a = n ? from[0] : 0, b = n ? to[0] : 0;
+      return refusing(view, a, b, [&]() -> nb::object {
+        if (!items_.one_number()) {
+          nb::list out;
+          for (std::size_t i = 0; i < n; ++i) {
+            a = from[i], b = to[i];
+            out.append(view.query(a, b, nb::none()));
+          }
+          return nb::module_::import_("sash.swag.columns").attr("results")(out);
+        }
+        std::vector<Scalar> found;
+        try {
+          nb::gil_scoped_release unlocked;
+          found = view.query_many(from.data(), to.data(), n);
+        } catch (const RangeRefused&) {
+          for (std::size_t i = 0; i < n; ++i) {  // which one it was
+            a = from[i], b = to[i];
+            view.query(a, b, nb::none());
+          }
+          throw;
+        }
+        return array_of(found);
+      });
+    });
+  }
+
+  // For explain: (chosen, [(strategy, works, combines, cover, after)]); a cover lists (level, from, to, slots).
+  nb::tuple plans(nb::handle start, nb::handle end, bool clamp) {
+    return nb::cast<nb::tuple>(asked([&](const AnyView& view) -> nb::object {
+      Time from = clock_.bound(start), to = clock_.bound(end);
+      clamp_range(view, from, to, clamp);
+      return refusing(view, from, to, [&]() -> nb::object {
+        auto [a, b] = view.ticks(from, to);
+        auto& line = view.line();
+        auto told = [&](const char* name, const Plan& plan) {
+          return nb::make_tuple(name, plan.works(), plan.combines, told_cover(view, plan.cover), told_cover(view, plan.after));
+        };
+        Plan chosen = line.choose(a, b, view.hints());
+        nb::list all;
+        if (a < b) {
+          all.append(told("prefix", line.prefix(a, b)));
+          all.append(told("landmark", line.landmark(a, b)));
+          all.append(told("single", line.single(a, b)));
+          all.append(told("combined", line.combined(a, b)));
+          all.append(told("inverse", line.inverse(a, b)));
+        }
+        if (!chosen.works()) throw RangeRefused(RangeRefused::not_retained, from, to);
+        static const char* names[] = {"none", "empty", "prefix", "landmark", "single", "combined", "inverse"};
+        return nb::make_tuple(told(names[static_cast<int>(chosen.strategy)], chosen), all, from, to);
+      });
+    }));
+  }
+
+  nb::object start() {
+    return asked([](const AnyView& v) -> nb::object { return nb::int_(v.start()); });
+  }
+  nb::object watermark() {
+    return asked([](const AnyView& v) -> nb::object { return nb::int_(v.watermark()); });
+  }
+
+  // From where the plans count.
+  nb::object origin() {
+    return asked([this](const AnyView& v) -> nb::object { return nb::int_(v.line().origin * grain_); });
+  }
+
+  // Per level: ticks per slot, first slot and end held (as times), whether it is a prefix level.
+  nb::list levels() {
+    return nb::cast<nb::list>(asked([this](const AnyView& v) -> nb::object {
+      nb::list out;
+      for (auto& level : v.line().levels) {
+        std::int64_t size = level.size.divisor();
+        auto time = [&](std::int64_t slot) { return (v.line().origin + slot * size) * grain_; };
+        out.append(nb::make_tuple(size * grain_, time(level.lo), time(level.hi), level.hi - level.lo, level.retain, level.prefix));
+      }
+      return out;
+    }));
+  }
+
+  const nb::object& aggregation() const { return items_.aggregation(); }
+  std::string dtype() const { return items_.dtype(); }
+  std::int64_t unit() const { return clock_.micros(); }
+
+ protected:
+  virtual const AnyView& begin() = 0;
+  virtual void end() {}
+
+  template <class Question>
+  nb::object asked(Question question) {
+    struct Asking {
+      WheelAnswers& wheel;
+      const AnyView& view = wheel.begin();
+      ~Asking() { wheel.end(); }
+    } asking{*this};
+    return question(asking.view);
+  }
+
+  Clock clock_;
+  Time grain_;
+  ItemReader items_;
+
+ private:
+  static void clamp_range(const AnyView& view, Time& from, Time& to, bool clamp) {
+    if (!clamp || from > to) return;
+    to = std::min(to, view.closed());
+    from = std::min(from, to);
+  }
+
+  static nb::object array_of(const std::vector<Scalar>& found) {
+    std::size_t n = found.size();
+    bool ints = true, reals = true;
+    for (const Scalar& s : found) {
+      ints &= s.kind == Scalar::integer;
+      reals &= s.kind == Scalar::integer || s.kind == Scalar::real || s.kind == Scalar::none;
+    }
+    auto array = [&]<class T>(auto value) -> nb::object {
+      auto* out = new T[n];
+      nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+      for (std::size_t i = 0; i < n; ++i) out[i] = value(found[i]);
+      return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(out, {n}, owner));
+    };
+    if (ints) return array.template operator()<std::int64_t>([](const Scalar& s) { return s.i; });
+    if (reals)
+      return array.template operator()<double>([](const Scalar& s) {
+        if (s.kind == Scalar::none) return std::numeric_limits<double>::quiet_NaN();
+        return s.kind == Scalar::integer ? static_cast<double>(s.i) : s.f;
+      });
+    nb::list all;
+    for (const Scalar& s : found) all.append(to_python(s));
+    return nb::module_::import_("sash.swag.columns").attr("results")(all);
+  }
+
+  static nb::list told_cover(const AnyView& view, const Cover& cover) {
+    nb::list out;
+    for (auto& s : cover) {
+      std::int64_t size = view.line().levels[static_cast<std::size_t>(s.level)].size.divisor();
+      out.append(nb::make_tuple(s.level, s.from * size, s.to * size, s.to - s.from));
+    }
+    return out;
+  }
+
+  // Puts a refusal in words; the face has them.
+  template <class Step>
+  nb::object refusing(const AnyView& view, const Time& from, const Time& to, Step step) {
+    try {
+      return step();
+    } catch (const RangeRefused& refused) {
+      static const char* whys[] = {"reversed", "misaligned", "beyond_watermark", "before_start", "not_retained"};
+      nb::list levels;
+      for (auto& level : view.line().levels) {
+        std::int64_t size = level.size.divisor();
+        levels.append(nb::make_tuple(size * grain_, (view.line().origin + level.lo * size) * grain_));
+      }
+      nb::object error = nb::module_::import_("sash.wheel.errors")
+                             .attr("refusal")(whys[refused.why], from, to, refused.from, refused.to, view.start(), view.watermark(), levels,
+                                              clock_.micros());
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+      throw nb::python_error();
+    }
+  }
+};
+
+// A view of one watermark, for other threads.
+class WheelReader final : public WheelAnswers {
+ public:
+  WheelReader(Clock clock, Time grain, ItemReader items, std::unique_ptr<AnyView> view)
+      : WheelAnswers(clock, grain, std::move(items)), view_(std::move(view)) {}
+
+ protected:
+  const AnyView& begin() override { return *view_; }
+
+ private:
+  std::unique_ptr<AnyView> view_;
+};
+
+// --- the wheel itself
+
+class WheelHandle final : public WheelAnswers {
+ public:
+  // levels: (ticks per slot, slots retained or 0, whether prefix) from the grain up.
+  WheelHandle(nb::object aggregation, nb::object dtype, std::int64_t unit, Time grain, Time start, nb::list levels, std::size_t write_ahead,
+              bool inverse_asked, nb::object threshold, std::size_t chunk)
+      : WheelAnswers(Clock(unit), grain, ItemReader(std::move(aggregation), std::move(dtype))), inverse_asked_(inverse_asked) {
+    settings_.grain = grain;
+    settings_.start = start;
+    settings_.write_ahead = write_ahead;
+    settings_.commutative = nb::cast<bool>(this->aggregation().attr("commutative"));
+    for (nb::handle level : levels)
+      settings_.levels.push_back({nb::cast<std::int64_t>(level[0]), nb::cast<std::int64_t>(level[1]), nb::cast<bool>(level[2]), chunk});
+    if (!threshold.is_none()) {
+      settings_.hints.vectorised = true;
+      settings_.hints.threshold = nb::cast<std::int64_t>(threshold);
+    }
+    wheel_ = made(items_.definition());
+  }
+
+  bool insert(nb::handle value, nb::handle time) {
+    Work work(*this);
+    Time t = clock_.read(time);
+    read(value);
+    nb::object shown = items_.definition()->object ? nb::object(nb::int_(t)) : nb::object();
+    return wheel_->insert(t, items_.row().data(), items_.value(), shown);
+  }
+
+  std::size_t insert_many(nb::object values, const Times& times) {
+    nb::object columns = nb::module_::import_("sash.swag.columns");
+    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false));
+    auto rows = nb::cast<std::size_t>(read_in[3]);
+    if (rows == 0) return 0;
+    Work work(*this);
+    for (std::size_t i = 0; i < rows; ++i)
+      if (times(i) > Wheel<Count>::latest || times(i) < -Wheel<Count>::latest)
+        raise("OverflowError", "time " + std::to_string(times(i)) +
+                                   " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
+    if (!read_in[0].is_none() && !items_.definition()->object) {
+      ItemColumns in(read_in[0], rows);
+      items_.settle(in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+      blank_ = false;
+      nb::gil_scoped_release unlocked;
+      return wheel_->insert_column(in.parts.data(), in.parts.size(), times.data());
+    }
+    nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
+    std::size_t i = 0, late = 0;
+    for (nb::handle value : list) {
+      read(value);
+      late += !wheel_->insert(times(i), items_.row().data(), items_.value(), nb::int_(times(i)));
+      ++i;
+    }
+    return late;
+  }
+
+  void install(Tick range, Tick slide, Tick offset, Tick session) {
+    Work work(*this);
+    wheel_->install({range, slide, offset, session});
+  }
+
+  std::int64_t due(nb::handle time) { return wheel_->due(clock_.read(time)); }
+
+  // Results as WindowResult(name, start, end, value), made by type from the names of the windows.
+  nb::list advance_to(nb::handle time, bool empties, nb::handle type, nb::handle names) {
+    Work work(*this);
+    Time to = clock_.read(time);
+    if (empties)
+      if (std::int64_t due = wheel_->due(to); due > most_results)
+        raise("ValueError", "an advance to " + text(time) + " ends " + std::to_string(due) +
+                                " windows. Start the wheel where its stream does (start=), advance in steps, or pass empty=False.");
+    Lock lock(*this);
+    if (wheel_->native()) {
+      nb::gil_scoped_release unlocked;
+      wheel_->advance(to, empties);
+    } else {
+      guarded([&] { wheel_->advance(to, empties); });
+    }
+    nb::list out;
+    auto* row_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+    for (auto& r : wheel_->results()) {
+      nb::object row = nb::steal(row_type->tp_alloc(row_type, 4));  // what a named tuple's own constructor does, without its frame
+      auto set = [&](Py_ssize_t i, nb::object value) { PyTuple_SET_ITEM(row.ptr(), i, value.release().ptr()); };
+      set(0, nb::borrow(PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(r.window))));
+      set(1, nb::int_(r.start * grain_));
+      set(2, nb::int_(r.end * grain_));
+      set(3, std::move(r.value));
+      out.append(row);
+    }
+    return out;
+  }
+
+  std::unique_ptr<WheelReader> reader() {
+    std::shared_ptr<AnyWheel> wheel = wheel_;
+    if (locked_by_ == std::this_thread::get_id()) raise("RuntimeError", at_work);
+    ItemReader items = items_;
+    Lock lock(*this);
+    return std::make_unique<WheelReader>(clock_, grain_, std::move(items), wheel->pin());
+  }
+
+  void merge(WheelHandle& other) {
+    if (&other == this) raise("ValueError", "a wheel can't be merged into itself. Copy it first if that is meant.");
+    Work work(*this), theirs(other);
+    auto same = [](const ItemReader& a, const ItemReader& b) {
+      return a.definition()->types == b.definition()->types && a.definition()->object == b.definition()->object;
+    };
+    if (!same(items_, other.items_)) {
+      if (!blank_ && !other.blank_)
+        raise("ValueError", "one wheel holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
+      WheelHandle& empty = blank_ ? *this : other;
+      WheelHandle& full = blank_ ? other : *this;
+      empty.become(full.items_.definition(), nullptr);
+      empty.items_.adopt(full.items_);
+    }
+    Lock lock(*this);
+    const AnyView& view = wheel_->view();
+    try {
+      guarded([&] { wheel_->merge(*other.wheel_); });
+    } catch (const RangeRefused& refused) {
+      nb::object error = nb::module_::import_("sash.wheel.errors")
+                             .attr("merge_refusal")(refused.from * grain_, refused.to * grain_, clock_.micros());
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+      throw nb::python_error();
+    }
+    settings_.start = view.start();
+    blank_ &= other.blank_;
+  }
+
+  std::uint64_t late() const { return wheel_->late(); }
+  std::size_t bytes() const { return wheel_->bytes(); }
+  std::size_t slots() const { return wheel_->slots(); }
+
+  void check() {
+    Work work(*this);
+    try {
+      wheel_->check();
+    } catch (const std::logic_error& broken) {
+      raise("AssertionError", broken.what());
+    }
+  }
+
+  nb::tuple state() {
+    Work work(*this);
+    Saved saved = wheel_->save();
+    nb::bytes numbers(reinterpret_cast<const char*>(saved.numbers.data()), saved.numbers.size() * sizeof(std::int64_t));
+    return nb::make_tuple(items_.state(), nb::bool_(blank_), settings_.start, numbers, saved.partials);
+  }
+
+  void restore(nb::tuple state) {
+    Work work(*this);
+    ItemReader items = items_;
+    items.restore(nb::object(state[0]));
+    auto bytes = nb::cast<nb::bytes>(state[3]);
+    Saved saved;
+    saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
+    std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
+    saved.partials = nb::object(state[4]);
+    settings_.start = nb::cast<Time>(state[2]);
+    std::shared_ptr<AnyWheel> loaded = made(items.definition());
+    loaded->load(saved);
+    wheel_ = std::move(loaded);
+    items_ = std::move(items);
+    blank_ = nb::cast<bool>(state[1]);
+  }
+
+ protected:
+  const AnyView& begin() override {
+    start_work();
+    return wheel_->view();
+  }
+  void end() override { busy_ = false; }
+
+ private:
+  static constexpr std::int64_t most_results = 50'000'000;
+  static constexpr const char* at_work =
+      "this wheel is at work already. A callable of an aggregation may not call its own wheel; other threads use reader().";
+
+  // Marks the wheel as at work: one thread writes and asks, others have readers.
+  void start_work() {
+    if (!broken_.empty())
+      raise("BrokenWindow", "an earlier call was broken off by " + broken_ +
+                                ", and the wheel could not be put back. Build it again, or load bytes stored before.");
+    if (busy_) raise("RuntimeError", at_work);
+    busy_ = true;
+  }
+
+  class Work {
+   public:
+    explicit Work(WheelHandle& w) : wheel_(w) { w.start_work(); }
+    ~Work() { wheel_.busy_ = false; }
+
+   private:
+    WheelHandle& wheel_;
+  };
+
+  // Holds the wheel's mutex; never waits for it with the interpreter's lock in hand.
+  class Lock {
+   public:
+    explicit Lock(WheelHandle& w) : wheel_(w), kept_(w.wheel_), lock_(kept_->mutex(), std::try_to_lock) {
+      if (!lock_) {
+        nb::gil_scoped_release unlocked;
+        lock_.lock();
+      }
+      wheel_.locked_by_ = std::this_thread::get_id();
+    }
+    ~Lock() { wheel_.locked_by_ = std::thread::id(); }
+
+   private:
+    WheelHandle& wheel_;
+    std::shared_ptr<AnyWheel> kept_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  void read(nb::handle value) {
+    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
+  }
+
+  // Rebuilds the wheel on other item types. Entries so far are nulls, or numbers of the parts in `promoted`.
+  void become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
+    std::shared_ptr<AnyWheel> rebuilt = made(next);
+    if (promoted)
+      rebuilt->promote_from(*wheel_, *promoted);
+    else
+      rebuilt->load_blank(wheel_->save());
+    wheel_ = std::move(rebuilt);
+  }
+
+  // Inverses are used without being asked for where they give back every bit: on integers.
+  std::shared_ptr<AnyWheel> made(const DefinitionPtr& definition) {
+    bool integers = !definition->object;
+    for (ItemType type : definition->types) integers &= type == ItemType::int64;
+    bool exact = integers && nb::cast<bool>(aggregation().attr("exact_inverse"));
+    settings_.inverse = exact;
+    settings_.hints.inverse = settings_.commutative && (exact || inverse_asked_);
+    return make_wheel(definition, settings_);
+  }
+
+  template <class Step>
+  void guarded(Step step) {
+    try {
+      step();
+    } catch (nb::python_error& e) {
+      if (wheel_->torn()) broken_ = text(e.value());
+      throw;
+    }
+  }
+
+  WheelSettings settings_;
+  bool inverse_asked_;
+  std::shared_ptr<AnyWheel> wheel_;
+  bool blank_ = true;  // only nulls so far
+  bool busy_ = false;
+  std::atomic<std::thread::id> locked_by_{};
+  std::string broken_;  // the first error that tore the wheel
+};
+
+static Binding bind(20, [](nb::module_& m) {
+  nb::class_<WheelAnswers>(m, "WheelAnswers", "What can be asked of a wheel at one watermark.", nb::is_weak_referenceable())
+      .def("query", &WheelAnswers::query, nb::arg("start"), nb::arg("end"), nb::kw_only(), nb::arg("clamp") = false,
+           nb::arg("arg") = nb::none(), "Give the value of [start, end); with clamp, of its part before the watermark.")
+      .def("landmark", &WheelAnswers::landmark, nb::kw_only(), nb::arg("arg") = nb::none(), "Give the value of everything before the watermark.")
+      .def("_interval", &WheelAnswers::interval, nb::arg("length"), nb::arg("arg") = nb::none())
+      .def("_query_many", &WheelAnswers::query_many, nb::arg("starts"), nb::arg("ends"), nb::arg("clamp"))
+      .def("_plans", &WheelAnswers::plans, nb::arg("start"), nb::arg("end"), nb::arg("clamp"))
+      .def("_levels", &WheelAnswers::levels)
+      .def("_origin", &WheelAnswers::origin)
+      .def_prop_ro("start", &WheelAnswers::start, "Where the wheel begins; before it, nothing can be asked.")
+      .def_prop_ro("watermark", &WheelAnswers::watermark, "Up to here, not included, everything has arrived.")
+      .def_prop_ro("dtype", &WheelAnswers::dtype, "The item type: int64, float64 or object.")
+      .def_prop_ro("aggregation", &WheelAnswers::aggregation, "What is aggregated.")
+      .def_prop_ro("_unit", &WheelAnswers::unit);
+  nb::class_<WheelReader, WheelAnswers>(m, "WheelReader", "A read-only view of a wheel at one watermark, for other threads.",
+                                        nb::dynamic_attr());
+  nb::class_<WheelHandle, WheelAnswers>(m, "WheelCore", "A wheel: writer, reader, windows and one clock.", nb::dynamic_attr())
+      .def(nb::init<nb::object, nb::object, std::int64_t, Time, Time, nb::list, std::size_t, bool, nb::object, std::size_t>(),
+           nb::arg("aggregation"), nb::arg("dtype").none(), nb::arg("unit"), nb::arg("grain"), nb::arg("start"), nb::arg("levels"),
+           nb::arg("write_ahead"), nb::arg("inverse"), nb::arg("threshold").none(), nb::arg("chunk"))
+      .def("insert", &WheelHandle::insert, nb::arg("value").none(), nb::arg("time"),
+           "Add an item; False if it is late, that is older than the watermark.")
+      .def("_insert_many", &WheelHandle::insert_many, nb::arg("values"), nb::arg("times"))
+      .def("_install", &WheelHandle::install, nb::arg("range"), nb::arg("slide"), nb::arg("offset"), nb::arg("session"))
+      .def("_advance_to", &WheelHandle::advance_to, nb::arg("time"), nb::arg("empty"), nb::arg("type"), nb::arg("names"))
+      .def("_reader", &WheelHandle::reader)
+      .def("_merge", &WheelHandle::merge, nb::arg("other"))
+      .def_prop_ro("late", &WheelHandle::late, "How many items were late, and refused.")
+      .def_prop_ro("nbytes", &WheelHandle::bytes, "The memory that slots and open ticks take, in bytes.")
+      .def_prop_ro("slots", &WheelHandle::slots, "How many slots all levels hold together.")
+      .def("check", &WheelHandle::check, "Verify every invariant, and say in words which one broke.")
+      .def("_state", &WheelHandle::state)
+      .def("_restore", &WheelHandle::restore);
+});
+
+}  // namespace sash

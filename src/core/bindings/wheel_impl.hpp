@@ -1,0 +1,161 @@
+// A wheel on every monoid behind AnyWheel
+
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "../wheel/merge.hpp"
+#include "any_wheel.hpp"
+#include "window_impl.hpp"
+
+namespace sash {
+
+// A view of a wheel at work (a reference), or of its own (a value).
+template <class Face, class View>
+class ViewImpl final : public AnyView {
+ public:
+  ViewImpl(const Face& face, View view) : face_(face), view_(std::forward<View>(view)) {}
+
+  nb::object query(Time from, Time to, nb::handle arg) const override { return face_.lower(view_.query(from, to), arg); }
+  nb::object landmark(nb::handle arg) const override { return face_.lower(view_.landmark(), arg); }
+  std::vector<Scalar> query_many(const Time* from, const Time* to, std::size_t n) const override {
+    std::vector<Scalar> out;
+    out.reserve(n);
+    for (std::size_t i = 0; i < n; ++i) out.push_back(face_.scalar(view_.query(from[i], to[i])));
+    return out;
+  }
+  std::pair<Tick, Tick> ticks(Time from, Time to) const override { return view_.ticks(from, to); }
+  const Timeline& line() const override { return view_.reader.line(); }
+  const Hints& hints() const override { return view_.hints; }
+  Time start() const override { return view_.start(); }
+  Time closed() const override { return view_.closed(); }
+  Time watermark() const override { return view_.watermark; }
+
+ private:
+  Face face_;
+  View view_;
+};
+
+template <class Face>
+class WheelImpl final : public AnyWheel {
+ public:
+  using Monoid = typename Face::Monoid;
+  using Partial = typename Face::Partial;
+
+  WheelImpl(const DefinitionPtr& definition, const WheelSettings& settings)
+      : face_(definition), wheel_(face_.monoid(), settings), view_(face_, wheel_.view()) {}
+
+  bool native() const override { return Face::native; }
+  const AnyView& view() const override { return view_; }
+  std::unique_ptr<AnyView> pin() const override { return std::make_unique<ViewImpl<Face, WheelView<Monoid>>>(face_, wheel_.pin()); }
+  std::mutex& mutex() const override { return wheel_.mutex(); }
+  std::uint64_t late() const override { return wheel_.late(); }
+
+  bool insert(Time t, const Item* items, nb::handle value, nb::handle time) override {
+    if (t < wheel_.view().watermark) return wheel_.insert(t, face_.identity());  // late: counted, not lifted
+    return wheel_.insert(t, face_.lift(items, value, time, t));
+  }
+
+  std::size_t insert_column([[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] std::size_t n,
+                            [[maybe_unused]] const Time* times) override {
+    if constexpr (Face::native) {
+      std::size_t rows = parts[0].size;
+      if constexpr (requires { typename Monoid::Input; }) {  // a kernel: one column, read as it is
+        using Input = typename Monoid::Input;
+        const ItemColumn& column = parts[0];
+        Monoid kernel = face_.monoid();
+        auto lifted = [&](const auto* values) {
+          return wheel_.insert_many(times, rows, [&](std::size_t i) { return kernel.lift(static_cast<Input>(values[i]), times[i]); });
+        };
+        if (!column.nulls) return column.type == ItemType::int64 ? lifted(column.ints) : lifted(column.floats);
+      }
+      std::vector<Item> row(n);
+      return wheel_.insert_many(times, rows, [&](std::size_t i) {
+        for (std::size_t p = 0; p < n; ++p) row[p] = parts[p][i];
+        return face_.lift(row.data(), nb::handle(), nb::handle(), times[i]);
+      });
+    }
+    return 0;
+  }
+
+  void install(const WindowSpec& spec) override { wheel_.install(spec); }
+  std::int64_t due(Time to) const override { return wheel_.due(to); }
+  void advance(Time to, bool empties) override {
+    results_.clear();
+    wheel_.advance(to, empties, results_);
+  }
+  std::vector<LoweredResult> results() override {
+    auto results = std::exchange(results_, {});
+    std::vector<LoweredResult> out;
+    out.reserve(results.size());
+    for (auto& r : results) out.push_back({r.window, r.start, r.end, face_.lower(r.value, nb::none())});
+    return out;
+  }
+
+  bool torn() const override { return wheel_.torn(); }
+  std::size_t bytes() const override { return wheel_.bytes(); }
+  std::size_t slots() const override { return wheel_.view().reader.slots_held(); }
+  void check() const override {
+    wheel_.check([this](const Partial& a, const Partial& b) { return face_.same(a, b); });
+  }
+
+  Saved save() override {
+    SaveArchive<Partial> ar;
+    wheel_.archive(ar);
+    return {std::move(ar.numbers), face_.to_bytes(ar.partials), ar.partials.size()};
+  }
+  void load(const Saved& saved) override {
+    load_partials(saved.numbers, face_.from_bytes(saved.partials), [](const Partial& p) { return p; });
+  }
+  void load_blank(const Saved& saved) override {
+    std::vector<Partial> blank(saved.count, face_.identity());
+    load_partials(saved.numbers, blank, [](const Partial& p) { return p; });
+  }
+
+  void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) override {
+    if constexpr (std::is_same_v<Face, ErasedFace>) {
+      auto& other = dynamic_cast<WheelImpl&>(narrower);
+      take_over(other, [&](const Erased& p) {
+        Erased out(face_.kernel()->size());
+        if (face_.as_struct())
+          other.face_.as_struct()->promote_into(*face_.as_struct(), parts, out.data(), p.data());
+        else
+          other.face_.kernel()->promote(out.data(), p.data());
+        return out;
+      });
+    } else if constexpr (Face::native) {
+      using Narrow = typename NarrowerOf<Monoid>::type;
+      if constexpr (!std::is_void_v<Narrow>)
+        take_over(dynamic_cast<WheelImpl<NativeFace<Narrow>>&>(narrower),
+                  [](const typename Narrow::Partial& p) { return Narrow::promote(p); });
+    }
+  }
+
+  void merge(const AnyWheel& other) override { MergedWheel<Monoid>::merge(wheel_, dynamic_cast<const WheelImpl&>(other).wheel_); }
+
+  template <class>
+  friend class WheelImpl;
+
+ private:
+  template <class Stored, class Convert>
+  void load_partials(const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
+    LoadArchive<Stored, Convert> ar(numbers, partials, convert);
+    wheel_.archive(ar);
+    if (!ar.done()) throw std::invalid_argument("the stored wheel is longer than it says");
+  }
+
+  template <class Other, class Convert>
+  void take_over(Other& other, Convert convert) {
+    SaveArchive<typename Other::Partial> ar;
+    other.wheel_.archive(ar);
+    load_partials(ar.numbers, ar.partials, convert);
+  }
+
+  Face face_;
+  Wheel<Monoid> wheel_;
+  ViewImpl<Face, const WheelView<Monoid>&> view_;
+  std::vector<WindowResult<Partial>> results_;
+};
+
+}  // namespace sash

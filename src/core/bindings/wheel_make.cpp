@@ -1,0 +1,12 @@
+#include "wheel_impl.hpp"
+
+namespace sash {
+
+std::unique_ptr<AnyWheel> make_wheel(const DefinitionPtr& definition, const WheelSettings& settings) {
+  if (definition->object) return std::make_unique<WheelImpl<ObjectFace>>(definition, settings);
+  if (definition->names.empty())
+    if (auto hot = make_hot_wheel(definition, settings)) return hot;
+  return std::make_unique<WheelImpl<ErasedFace>>(definition, settings);
+}
+
+}  // namespace sash
