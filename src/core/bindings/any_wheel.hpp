@@ -45,7 +45,7 @@ class AnyWheel {
   virtual std::size_t insert_column(const ItemColumn* parts, std::size_t n, const Time* times) = 0;  // native only; no GIL needed
   virtual void install(const WindowSpec& spec) = 0;
   virtual std::int64_t due(Time to) const = 0;
-  virtual void advance(Time to, bool empties) = 0;  // with the mutex held; native: no GIL needed
+  virtual void advance(Time to, bool empties) = 0;   // with the mutex held; native: no GIL needed
   virtual std::vector<LoweredResult> results() = 0;  // of the last advance
   virtual bool torn() const = 0;
   virtual std::size_t bytes() const = 0;

@@ -88,8 +88,8 @@ class WheelAnswers {
 
   nb::object query_many(const Times& starts, const Times& ends, bool clamp) {
     if (starts.size() != ends.size())
-      raise("ValueError", "there are " + std::to_string(starts.size()) + " starts but " + std::to_string(ends.size()) +
-                              " ends. Pass one end per start.");
+      raise("ValueError",
+            "there are " + std::to_string(starts.size()) + " starts but " + std::to_string(ends.size()) + " ends. Pass one end per start.");
     return asked([&](const AnyView& view) {
       std::size_t n = starts.size();
       std::vector<Time> from(starts.data(), starts.data() + n), to(ends.data(), ends.data() + n);
@@ -305,8 +305,8 @@ class WheelHandle final : public WheelAnswers {
     Work work(*this);
     for (std::size_t i = 0; i < rows; ++i)
       if (times(i) > Wheel<Count>::latest || times(i) < -Wheel<Count>::latest)
-        raise("OverflowError", "time " + std::to_string(times(i)) +
-                                   " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
+        raise("OverflowError",
+              "time " + std::to_string(times(i)) + " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
     if (!read_in[0].is_none() && !items_.definition()->object) {
       ItemColumns in(read_in[0], rows);
       items_.settle(in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
@@ -387,8 +387,8 @@ class WheelHandle final : public WheelAnswers {
     try {
       guarded([&] { wheel_->merge(*other.wheel_); });
     } catch (const RangeRefused& refused) {
-      nb::object error = nb::module_::import_("sash.wheel.errors")
-                             .attr("merge_refusal")(refused.from * grain_, refused.to * grain_, clock_.micros());
+      nb::object error =
+          nb::module_::import_("sash.wheel.errors").attr("merge_refusal")(refused.from * grain_, refused.to * grain_, clock_.micros());
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
       throw nb::python_error();
     }
@@ -527,12 +527,13 @@ class WheelHandle final : public WheelAnswers {
 
 static Binding bind(20, [](nb::module_& m) {
   nb::class_<WheelAnswers>(m, "WheelAnswers", "What can be asked of a wheel at one watermark.", nb::is_weak_referenceable())
-      .def("query", &WheelAnswers::query, nb::arg("start"), nb::arg("end"), nb::kw_only(), nb::arg("clamp") = false,
+      .def("query", &WheelAnswers::query, nb::arg("start").none(), nb::arg("end").none(), nb::kw_only(), nb::arg("clamp") = false,
            nb::arg("arg") = nb::none(), "Give the value of [start, end); with clamp, of its part before the watermark.")
-      .def("landmark", &WheelAnswers::landmark, nb::kw_only(), nb::arg("arg") = nb::none(), "Give the value of everything before the watermark.")
+      .def("landmark", &WheelAnswers::landmark, nb::kw_only(), nb::arg("arg") = nb::none(),
+           "Give the value of everything before the watermark.")
       .def("_interval", &WheelAnswers::interval, nb::arg("length"), nb::arg("arg") = nb::none())
       .def("_query_many", &WheelAnswers::query_many, nb::arg("starts"), nb::arg("ends"), nb::arg("clamp"))
-      .def("_plans", &WheelAnswers::plans, nb::arg("start"), nb::arg("end"), nb::arg("clamp"))
+      .def("_plans", &WheelAnswers::plans, nb::arg("start").none(), nb::arg("end").none(), nb::arg("clamp"))
       .def("_levels", &WheelAnswers::levels)
       .def("_origin", &WheelAnswers::origin)
       .def_prop_ro("start", &WheelAnswers::start, "Where the wheel begins; before it, nothing can be asked.")
@@ -546,11 +547,11 @@ static Binding bind(20, [](nb::module_& m) {
       .def(nb::init<nb::object, nb::object, std::int64_t, Time, Time, nb::list, std::size_t, bool, nb::object, std::size_t>(),
            nb::arg("aggregation"), nb::arg("dtype").none(), nb::arg("unit"), nb::arg("grain"), nb::arg("start"), nb::arg("levels"),
            nb::arg("write_ahead"), nb::arg("inverse"), nb::arg("threshold").none(), nb::arg("chunk"))
-      .def("insert", &WheelHandle::insert, nb::arg("value").none(), nb::arg("time"),
+      .def("insert", &WheelHandle::insert, nb::arg("value").none(), nb::arg("time").none(),
            "Add an item; False if it is late, that is older than the watermark.")
       .def("_insert_many", &WheelHandle::insert_many, nb::arg("values"), nb::arg("times"))
       .def("_install", &WheelHandle::install, nb::arg("range"), nb::arg("slide"), nb::arg("offset"), nb::arg("session"))
-      .def("_advance_to", &WheelHandle::advance_to, nb::arg("time"), nb::arg("empty"), nb::arg("type"), nb::arg("names"))
+      .def("_advance_to", &WheelHandle::advance_to, nb::arg("time").none(), nb::arg("empty"), nb::arg("type"), nb::arg("names"))
       .def("_reader", &WheelHandle::reader)
       .def("_merge", &WheelHandle::merge, nb::arg("other"))
       .def_prop_ro("late", &WheelHandle::late, "How many items were late, and refused.")

@@ -1,8 +1,9 @@
 // The overflow wheel: partials of ticks too far ahead for the write-ahead ring
 //
 //   paper      uwheel-2024, section 3.3 (a hierarchical timing wheel, after Varghese and Lauck, 1987)
-//   time       insert O(1); a partial moves down at most 10 times before it comes out; empty time is skipped
-//   space      one entry per run of inserts at one tick, in buckets that exist only while they are needed
+//   needs      a monoid
+//   time       insert O(1) amortised, but for the sorting below; an entry moves down at most 10 times; empty time is skipped
+//   space      at most twice one entry per tick, and 128 per bucket, in buckets that exist only while they are needed
 //
 // Ticks are numbers of 6-bit digits. A tick lies at the level of the highest digit in which it differs from the
 // cursor, in the bucket of that digit:
@@ -10,17 +11,20 @@
 //   cursor  0 2 5       tick 0 2 9 -> level 0, bucket 9      tick 0 4 1 -> level 1, bucket 4
 //
 // So all entries of a tick are in one bucket, in order of arrival, and the lowest bucket of the lowest level that has
-// any is the earliest. When the cursor enters a bucket above level 0, its entries move down.
+// any is the earliest. When the cursor enters a bucket above level 0, its entries move down. A bucket that has doubled is
+// sorted by tick, and the entries of each tick are combined: many items far ahead take no more room than their ticks.
 //
 //   I1  every entry is at or after the cursor, at the level and in the bucket that the cursor gives its tick
 //   I2  a bit of a level's mask is set where its bucket has entries
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -29,17 +33,21 @@
 
 namespace sash {
 
-template <class Partial>
+template <Monoid M>
 class OverflowWheel {
  public:
-  explicit OverflowWheel(Tick cursor) : cursor_(key(cursor)) {}
+  using Partial = typename M::Partial;
+
+  OverflowWheel(M monoid, Tick cursor) : monoid_(std::move(monoid)), cursor_(key(cursor)) {}
 
   bool empty() const { return entries_ == 0; }
   std::size_t size() const { return entries_; }
 
   // A tick at or after the cursor.
   void insert(Tick tick, Partial value) {
-    place(key(tick)).push_back({tick, std::move(value)});
+    Bucket& bucket = place(key(tick));
+    if (bucket.entries.size() >= bucket.limit) gather(bucket);
+    bucket.entries.push_back({tick, std::move(value)});
     ++entries_;
   }
 
@@ -64,7 +72,8 @@ class OverflowWheel {
       if (from > target || (from == target && level == 0)) break;
       cursor_ = from;
       std::vector<Entry> entries;
-      entries.swap(levels_[level]->buckets[bucket]);
+      entries.swap(levels_[level]->buckets[bucket].entries);
+      levels_[level]->buckets[bucket].limit = least;
       levels_[level]->mask &= levels_[level]->mask - 1;
       entries_ -= entries.size();
       for (Entry& e : entries) {
@@ -84,7 +93,7 @@ class OverflowWheel {
     for (auto& level : levels_)
       if (level)
         for (auto& bucket : level->buckets)
-          for (auto& e : bucket) visit(e.tick, e.value);
+          for (auto& e : bucket.entries) visit(e.tick, e.value);
   }
 
   void check() const {
@@ -92,7 +101,7 @@ class OverflowWheel {
     for (int l = 0; l < depth; ++l) {
       if (!levels_[l]) continue;
       for (int b = 0; b < 64; ++b) {
-        auto& bucket = levels_[l]->buckets[b];
+        auto& bucket = levels_[l]->buckets[b].entries;
         entries += bucket.size();
         require(bucket.empty() == !(levels_[l]->mask >> b & 1), "I2: level ", l, ", bucket ", b);
         for (auto& e : bucket)
@@ -110,9 +119,14 @@ class OverflowWheel {
     Tick tick;
     Partial value;
   };
+  static constexpr std::size_t least = 128;
+  struct Bucket {
+    std::vector<Entry> entries;
+    std::size_t limit = least;
+  };
   struct Level {
     std::uint64_t mask = 0;
-    std::array<std::vector<Entry>, 64> buckets;
+    std::array<Bucket, 64> buckets;
   };
 
   // Ticks as unsigned numbers in the same order.
@@ -134,13 +148,32 @@ class OverflowWheel {
     return level;
   }
 
-  std::vector<Entry>& place(std::uint64_t k) {
+  // Combines the entries of each tick. Built apart: a combine that throws changes nothing.
+  void gather(Bucket& bucket) {
+    std::vector<std::uint32_t> order(bucket.entries.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return bucket.entries[a].tick < bucket.entries[b].tick; });
+    std::vector<Entry> gathered;
+    for (auto i : order) {
+      Entry& e = bucket.entries[i];
+      if (!gathered.empty() && gathered.back().tick == e.tick)
+        gathered.back().value = monoid_.combine(gathered.back().value, e.value);
+      else
+        gathered.push_back(e);
+    }
+    entries_ -= bucket.entries.size() - gathered.size();
+    bucket.entries.swap(gathered);
+    bucket.limit = std::max(least, 2 * bucket.entries.size());
+  }
+
+  Bucket& place(std::uint64_t k) {
     int level = level_of(k), bucket = digit(k, level);
     if (!levels_[level]) levels_[level] = std::make_unique<Level>();
     levels_[level]->mask |= std::uint64_t{1} << bucket;
     return levels_[level]->buckets[bucket];
   }
 
+  M monoid_;
   std::uint64_t cursor_;
   std::array<std::unique_ptr<Level>, depth> levels_;
   std::size_t entries_ = 0;

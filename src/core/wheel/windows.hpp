@@ -219,7 +219,8 @@ class PairsWindow {
   Partial open_;
 };
 
-// A session: ticks with entries, each less than the gap after the one before; it ends a gap after its last tick began.
+// A session: ticks with entries, each at most the gap after the one before; it ends a gap after its last tick. As in Spark, a
+// tick exactly at its end still joins, so it is over once the ticks are past its end.
 template <Monoid M>
 class SessionWindow {
  public:
@@ -243,7 +244,7 @@ class SessionWindow {
 
   template <class Emit>
   void gap(Tick to, bool, Emit emit) {
-    if (!active_ || to < last_ + spec_.session) return;
+    if (!active_ || to <= last_ + spec_.session) return;
     active_ = false;
     emit(first_, last_ + spec_.session, std::exchange(open_, monoid_.identity()));
   }
@@ -256,12 +257,12 @@ class SessionWindow {
     auto& marks = reader.marks();
     auto before = [&](Tick t) { return std::max(marks.last(t), from_ - 1); };
     last_ = before(reader.now());
-    active_ = last_ >= std::max(from_, marks.begin()) && last_ + spec_.session > reader.now();
+    active_ = last_ >= std::max(from_, marks.begin()) && last_ + spec_.session >= reader.now();
     first_ = active_ ? last_ : reader.now();
     Tick held = std::max(from_, marks.begin());
-    while (active_ && before(first_) >= held && first_ - before(first_) < spec_.session) first_ = before(first_);
-    if (held > std::max(from_, reader.start()) && first_ - spec_.session + 1 < held)  // an entry before those held might join
-      throw RangeRefused(RangeRefused::not_retained, first_ - spec_.session + 1, held);
+    while (active_ && before(first_) >= held && first_ - before(first_) <= spec_.session) first_ = before(first_);
+    if (held > std::max(from_, reader.start()) && first_ - spec_.session < held)  // an entry before those held might join
+      throw RangeRefused(RangeRefused::not_retained, first_ - spec_.session, held);
     if (active_) open_ = reader.query(first_, reader.now());
   }
 

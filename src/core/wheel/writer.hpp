@@ -47,7 +47,7 @@ class WriterWheel {
         now_(now),
         slots_(write_ahead, closed()),
         marks_(write_ahead, 0),
-        overflow_(now + static_cast<Tick>(write_ahead)) {}
+        overflow_(monoid_, now + static_cast<Tick>(write_ahead)) {}
 
   Tick now() const { return now_; }
   std::size_t write_ahead() const { return slots_.size(); }
@@ -153,7 +153,7 @@ class WriterWheel {
   std::size_t head_ = 0;
   std::vector<Open> slots_;
   std::vector<std::uint8_t> marks_;
-  OverflowWheel<Partial> overflow_;
+  OverflowWheel<M> overflow_;
 };
 
 }  // namespace sash

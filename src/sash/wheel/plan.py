@@ -63,9 +63,7 @@ def explained(wheel: WheelAnswers, start: Any, end: Any, clamp: bool) -> Plan:
     grain = levels[0][0]
 
     def segments(cover: list[tuple[int, int, int, int]]) -> tuple[Segment, ...]:
-        return tuple(
-            Segment(length_text(levels[k][0], unit), slots, origin + a * grain, origin + b * grain) for k, a, b, slots in cover
-        )
+        return tuple(Segment(length_text(levels[k][0], unit), slots, origin + a * grain, origin + b * grain) for k, a, b, slots in cover)
 
     def told(name: str, cover: list[Any], after: list[Any]) -> str:
         match name:

@@ -80,7 +80,9 @@ class Wheel(WheelCore):
         if any(shape.prefix) and not aggregation.invertible:
             raise TypeError(f"{aggregation.name} has no inverse, which layout='prefix' needs. Use layout='plain'.")
         if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or write_ahead < 1:
-            raise ValueError(f"write_ahead={write_ahead!r} is not a number of grains. Use 1 or more; further ahead than that is slower, not refused.")
+            raise ValueError(
+                f"write_ahead={write_ahead!r} is not a number of grains. Use 1 or more; further ahead than that is slower, not refused."
+            )
         asked = (hints,) if isinstance(hints, str) else tuple(hints)
         for hint in asked:
             if hint not in HINTS:
@@ -171,7 +173,9 @@ class Wheel(WheelCore):
             if length < 1 or step < 1:
                 raise ValueError(f"range={range!r}, slide={slide!r}: a window and a slide are at least one grain long.")
             if step > length:
-                raise ValueError(f"slide={slide!r} is longer than range={range!r}: items in between would count in no window. Use a slide up to the range.")
+                raise ValueError(
+                    f"slide={slide!r} is longer than range={range!r}: items in between would count in no window. Use a slide up to the range."
+                )
             ticks = (length, step, shape.grains(offset, "offset"), 0)
             text = length_text(length * shape.grain, shape.micros)
             if step != length:
@@ -214,7 +218,9 @@ class Wheel(WheelCore):
         if not isinstance(other, Wheel):
             raise TypeError(f"{other!r} is not a wheel. Merge wheels of the same aggregation.")
         if self.aggregation != other.aggregation:
-            raise ValueError(f"one wheel aggregates {self.aggregation!r}, the other {other.aggregation!r}. Merge wheels of one aggregation.")
+            raise ValueError(
+                f"one wheel aggregates {self.aggregation!r}, the other {other.aggregation!r}. Merge wheels of one aggregation."
+            )
         mine, theirs = self._shape, other._shape
         if (mine.micros, mine.grain, mine.levels) != (theirs.micros, theirs.grain, theirs.levels):
             raise ValueError(f"one wheel has {mine.text()}, the other {theirs.text()}. Merge wheels of equal unit, grain and levels.")
@@ -331,7 +337,9 @@ class Shape(NamedTuple):
         if value == "drop":  # the last full turn; the coarsest level has none
             return sizes[k + 1] // sizes[k] if k + 1 < len(sizes) else 0
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ValueError(f"retention={value!r} is not known. Use 'keep', 'drop', a number of slots (1 or more), or a mapping of levels to these.")
+            raise ValueError(
+                f"retention={value!r} is not known. Use 'keep', 'drop', a number of slots (1 or more), or a mapping of levels to these."
+            )
         return int(value)
 
     def units(self, value: Any, what: str) -> int:
