@@ -13,6 +13,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -64,6 +66,7 @@ struct NoProbe {
   static constexpr bool counting = false;
   void visit(std::size_t = 1) const {}
   void restructure(std::size_t = 1) const {}
+  void reach(const char*) const {}
 };
 
 struct CountingProbe {
@@ -72,6 +75,8 @@ struct CountingProbe {
   mutable std::uint64_t restructured = 0;  // splits, merges and moves
   void visit(std::size_t n = 1) const { visited += n; }
   void restructure(std::size_t n = 1) const { restructured += n; }
+  void reach(const char* branch) const { ++reached[branch]; }
+  mutable std::map<std::string, std::uint64_t> reached;  // how often a named branch was taken
 };
 
 template <class M>

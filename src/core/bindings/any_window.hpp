@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -56,6 +57,8 @@ class AnyWindow {
   virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity
   virtual std::uint64_t visited() const = 0;
   virtual std::uint64_t restructured() const = 0;
+  virtual std::map<std::string, std::uint64_t> reached() const = 0;
+  virtual nb::object nodes() const = 0;  // of a tree, from the root down: (level, place, times, lowered partial)
   // Takes over the entries of a window of the same algorithm on narrower item types: int64 becomes float64.
   virtual void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) = 0;
   virtual void merge(AnyWindow& other) = 0;

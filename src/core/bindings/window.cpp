@@ -431,7 +431,21 @@ nb::dict Window::counts() {
   nb::dict out;
   out["visited"] = nb::int_(window_->visited());
   out["restructured"] = nb::int_(window_->restructured());
+  nb::dict reached;
+  for (auto& [branch, times] : window_->reached()) reached[branch.c_str()] = nb::int_(times);
+  out["reached"] = reached;
   return out;
+}
+
+nb::object Window::nodes() {
+  Work work(*this);
+  nb::object found = window_->nodes();
+  if (found.is_none()) raise("TypeError", std::string(info_.name) + " is not a tree of nodes. Fiba and BTree are.");
+  for (nb::handle node : found) {
+    auto times = nb::cast<nb::list>(node[2]);
+    for (std::size_t i = 0; i < times.size(); ++i) times[i] = time_out(nb::cast<Time>(times[i]));
+  }
+  return found;
 }
 
 static Binding bind(0, [](nb::module_& m) {
@@ -459,6 +473,7 @@ static Binding bind(0, [](nb::module_& m) {
       .def("_state", &Window::state)
       .def("_restore", &Window::restore)
       .def("_counts", &Window::counts)
+      .def("_nodes", &Window::nodes)
       .def_prop_ro("_options", [](Window& w) {
         nb::dict out;
         if (w.options().min_arity) out["min_arity"] = nb::int_(w.options().min_arity);

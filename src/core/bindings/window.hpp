@@ -35,6 +35,7 @@ class Window {
   nb::tuple state();
   void restore(nb::tuple state);
   nb::dict counts();
+  nb::object nodes();
 
   const AlgorithmInfo& info() const { return info_; }
   const nb::object& aggregation() const { return items_.aggregation(); }

@@ -163,6 +163,22 @@ class WindowImpl final : public AnyWindow {
   std::uint64_t restructured() const override {
     return probe([](auto& p) { return p.restructured; });
   }
+  std::map<std::string, std::uint64_t> reached() const override {
+    return probe([](auto& p) { return p.reached; });
+  }
+
+  nb::object nodes() const override {
+    if constexpr (requires { window_.algorithm().for_each_node([](auto...) {}); }) {
+      nb::list out;
+      window_.algorithm().for_each_node([&](int level, const char* place, const auto& keys, const Partial& p) {
+        nb::list times;
+        for (const auto& key : keys) times.append(nb::int_(time_of(key)));
+        out.append(nb::make_tuple(level, place, times, face_.lower(p, nb::none())));
+      });
+      return out;
+    }
+    return nb::none();
+  }
 
   void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) override {
     if constexpr (std::is_same_v<Face, ErasedFace>) {
@@ -215,11 +231,11 @@ class WindowImpl final : public AnyWindow {
   }
 
   template <class Get>
-  std::uint64_t probe(Get get) const {
+  auto probe(Get get) const -> std::decay_t<decltype(get(std::declval<const CountingProbe&>()))> {
     if constexpr (requires { window_.algorithm().probe(); })
       if constexpr (std::is_same_v<std::decay_t<decltype(window_.algorithm().probe())>, CountingProbe>)
         return get(window_.algorithm().probe());
-    return 0;
+    return {};
   }
 
   template <class Stored, class Convert>

@@ -168,6 +168,12 @@ class Fiba {
     walk(root_, visit);
   }
 
+  // Visits nodes from the root down: level, place, keys, partial.
+  template <class Visit>
+  void for_each_node(Visit visit) const {
+    walk_nodes(root_, visit);
+  }
+
   // The entries in order; loading builds from them in O(n).
   template <class Archive>
   void archive(Archive& ar);
@@ -210,6 +216,14 @@ class Fiba {
       visit(std::as_const(keys(y)[i]), std::as_const(values(y)[i]));
     }
     if (y->level > 0) walk(children(y)[y->n], visit);
+  }
+
+  template <class Visit>
+  void walk_nodes(const Node* y, Visit& visit) const {
+    static constexpr const char* names[] = {"within", "left", "right", "top"};
+    visit(int(y->level), names[int(y->place)], std::span<const Key>(keys(y), y->n), std::as_const(y->agg));
+    if (y->level > 0)
+      for (std::size_t i = 0; i <= y->n; ++i) walk_nodes(children(y)[i], visit);
   }
 
   // ---- search ----

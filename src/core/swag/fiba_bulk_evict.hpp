@@ -28,6 +28,7 @@ template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::bulk_evict(const Key& key) {
   if (size_ == 0 || key < oldest()) return;
   if (!(key < youngest())) {
+    probe_.reach("bulk evict: everything");
     nodes_.defer(root_, size_);
     start();
     nodes_.tend(size_);
@@ -50,6 +51,7 @@ void Fiba<M, Key, fingers>::bulk_evict(const Key& key) {
       high = root_;
       if (root_->n == 0 && root_->level > 0) {
         probe_.restructure();
+        probe_.reach("bulk evict: make child root");
         shrink(high = children(root_)[0]);
         right = true;
       }
@@ -63,9 +65,10 @@ void Fiba<M, Key, fingers>::bulk_evict(const Key& key) {
     if (!gone && !fingers) stale[stales++] = cut.left;
     if (at > 0)
       --at;
-    else if (gone)
+    else if (gone) {
+      probe_.reach("bulk evict: beyond the boundary");
       cuts[0] = cut_beyond(cut.above);
-    else
+    } else
       break;
   }
   for (left_ = high; left_->level > 0;) {
@@ -88,6 +91,7 @@ void Fiba<M, Key, fingers>::bulk_evict(const Key& key) {
 template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::make_root(Node* y) {
   probe_.restructure();
+  probe_.reach("bulk evict: make node root");
   std::uint64_t stay = entries_below(y);
   nodes_.remove(y->parent, y->parent->n - 1u);  // and with it the last child, which is y
   nodes_.defer(root_, size_ - stay - 1);
@@ -106,7 +110,9 @@ std::size_t Fiba<M, Key, fingers>::search_cuts(Node* y, const Key& key, Cut* cut
     y = cut.left;
     cut.go = rank_after(y, key);
     cuts[at] = cut;
-    if (y->level == 0 || (cut.go > 0 && keys(y)[cut.go - 1] == key)) return at;
+    bool match = cut.go > 0 && keys(y)[cut.go - 1] == key;
+    if (match && y->level > 0) probe_.reach("bulk evict: stop at a match");
+    if (match || y->level == 0) return at;
     if (cut.go < y->n)
       cut = {{children(y)[cut.go], children(y)[cut.go + 1], y, cut.go}};
     else
@@ -136,6 +142,7 @@ auto Fiba<M, Key, fingers>::evict_level(const Cut& cut, Outcome below) -> Outcom
   }
   if (below == Outcome::gone) {
     if (go == y->n) {
+      probe_.reach("bulk evict: nothing left of a node");
       nodes_.drop(y);
       return Outcome::gone;
     }
@@ -144,11 +151,16 @@ auto Fiba<M, Key, fingers>::evict_level(const Cut& cut, Outcome below) -> Outcom
   nodes_.remove_front(y, go);
   std::size_t least = min_arity() - 1;
   if (cut.right == nullptr || y->n >= least) return Outcome::kept;
+  std::size_t lacks = least - y->n, spare = cut.right->n - least;
+  bool siblings = cut.right->parent == cut.above;
   probe_.restructure();
-  if (least - y->n <= cut.right->n - least) {
-    nodes_.move_left(cut, least - y->n);
+  if (lacks <= spare) {
+    probe_.reach(lacks > 1 ? "bulk evict: move of several" : "bulk evict: move of one");
+    probe_.reach(siblings ? "bulk evict: move from a sibling" : "bulk evict: move from no sibling");
+    nodes_.move_left(cut, lacks);
     return Outcome::filled;
   }
+  probe_.reach(siblings ? "bulk evict: merge into a sibling" : "bulk evict: merge into no sibling");
   nodes_.merge(cut);
   nodes_.drop(y);
   return Outcome::gone;

@@ -79,12 +79,15 @@ void Fiba<M, Key, fingers>::bulk_insert(std::span<const Key> keys, std::span<con
     for (const auto& event : now.events) {
       Node *y = event.target, *last = y;
       if (y->level > level) {
+        probe_.reach("bulk insert: ride along");
         above.add(y, 0);
         continue;
       }
       probe_.visit();
       std::size_t count = event.last - event.first;
-      if (y->n + count < slots())
+      if (count == 0)
+        probe_.reach("bulk insert: recompute only");
+      else if (y->n + count < slots())
         interleave(y, now.treelets.data() + event.first, count);
       else
         last = interleave_and_split(y, now.treelets.data() + event.first, count, above, stale);
@@ -135,6 +138,7 @@ void Fiba<M, Key, fingers>::search_sites(std::span<const Key> new_keys, std::spa
         break;
       }
       if (i < y->n && keys(y)[i] == key) {
+        probe_.reach("bulk insert: hit in an inner node");
         Partial& value = values(y)[i];
         value = monoid_.combine(value, new_values[j++]);
         level.add(y, 0);
@@ -155,8 +159,10 @@ std::size_t Fiba<M, Key, fingers>::fill_leaf(Spot at, const Key* limit, std::spa
     const Key& key = new_keys[next];
     while (i < y->n && keys(y)[i] < key) ++i;
     if (i < y->n && keys(y)[i] == key) {
+      probe_.reach("bulk insert: hit in a leaf");
       values(y)[i] = monoid_.combine(values(y)[i], new_values[next]);
     } else if (level.treelets.size() > before && level.treelets.back().key == key) {
+      probe_.reach("bulk insert: repeat in the batch");
       Partial& value = level.treelets.back().value;
       value = monoid_.combine(value, new_values[next]);
     } else {
@@ -170,6 +176,7 @@ std::size_t Fiba<M, Key, fingers>::fill_leaf(Spot at, const Key* limit, std::spa
 // Treelets that fit go in from the back, so that nothing is moved twice.
 template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::interleave(Node* y, Treelet* treelets, std::size_t count) {
+  probe_.reach("bulk insert: small");
   std::size_t i = y->n, to = i + count;
   y->n = static_cast<std::uint16_t>(to);
   for (; count > 0; --to) {
@@ -192,6 +199,7 @@ void Fiba<M, Key, fingers>::interleave(Node* y, Treelet* treelets, std::size_t c
 // The entries of y and the treelets, in order, fill y and new nodes after it; the entries between them go up. Returns the last node.
 template <Monoid M, class Key, bool fingers>
 auto Fiba<M, Key, fingers>::interleave_and_split(Node* y, Treelet* treelets, std::size_t count, Level& above, Stale& stale) -> Node* {
+  probe_.reach("bulk insert: split");
   bool was_last = y->place == Place::right || (fingers && y == root_);
   if (y == root_) grow();
   if (y->place == Place::right) y->place = Place::within;

@@ -83,6 +83,7 @@ void Fiba<M, Key, fingers>::evict_at(Spot at) {
   Tear<M> tear(torn_);
   std::size_t level = leaf->level;
   if (level > 0) {
+    probe_.reach("evict inner");
     // The neighbour in time takes the place of an entry of an inner node, and leaves its leaf instead.
     Node* after = children(at.node)[at.i + 1];
     bool next = after->n >= min_arity();
@@ -129,12 +130,14 @@ void Fiba<M, Key, fingers>::rebalance_after_evict(Node* y, std::size_t level) {
     path.touch(take_after ? after : before);
     if (take_after ? move_after : move_before) {
       probe_.restructure();
+      probe_.reach(take_after ? "move from the right" : "move from the left");
       take_after ? nodes_.move_left(pair, 1) : nodes_.move_right(pair);
       refresh_within(pair.left);
       refresh_within(pair.right);
     } else {
       Node* merged = merge_siblings(pair);
       if (p == root_ && p->n == 0) {
+        probe_.reach("height decrease");
         shrink(merged);
         path.left = path.right = true;
         path.top = merged;
@@ -163,6 +166,7 @@ void Fiba<M, Key, fingers>::repair(Path path, std::size_t level) {
 
 template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::grow() {
+  probe_.reach("height increase");
   Node* top = nodes_.make(root_->level + 1u, monoid_.identity());
   if (fingers) {
     top->place = Place::top;
@@ -177,6 +181,7 @@ void Fiba<M, Key, fingers>::grow() {
 template <Monoid M, class Key, bool fingers>
 void Fiba<M, Key, fingers>::split(Node* y) {
   probe_.restructure();
+  probe_.reach("split");
   Node* p = y->parent;
   bool was_root = p->n == 0, was_last = was_root || y->place == Place::right;
   std::size_t i = nodes_.index_of(y), middle = min_arity();
@@ -198,6 +203,7 @@ void Fiba<M, Key, fingers>::split(Node* y) {
 template <Monoid M, class Key, bool fingers>
 auto Fiba<M, Key, fingers>::merge_siblings(const Pair& pair) -> Node* {
   probe_.restructure();
+  probe_.reach("merge");
   nodes_.merge(pair);
   if (pair.left->place == Place::left) pair.right->place = Place::left;
   if (pair.left == left_) left_ = pair.right;
