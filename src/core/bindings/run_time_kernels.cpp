@@ -59,6 +59,7 @@ class FunctionKernel final : public AnyKernel {
   void inverse(std::byte* out, const std::byte* whole, const std::byte* oldest) const override {
     inverse_(ints(out), reals(out), ints(whole), reals(whole), ints(oldest), reals(oldest));
   }
+  bool removable(const std::byte*) const override { return true; }
   bool keeps_left(const std::byte* a, const std::byte* b) const override {
     std::vector<std::byte> kept(size());
     combine(kept.data(), a, b);
@@ -135,6 +136,7 @@ class BloomKernel final : public AnyKernel {
     }
   }
   void inverse(std::byte*, const std::byte*, const std::byte*) const override {}
+  bool removable(const std::byte*) const override { return false; }
   bool keeps_left(const std::byte*, const std::byte*) const override { return true; }
   Scalar lower(Lower, const std::byte* p) const override {
     std::size_t set = 0;
