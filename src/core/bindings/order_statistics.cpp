@@ -50,6 +50,10 @@ class OrderWindow final : public AnyWindow {
     ++next_;
   }
   void insert(const Item* items, nb::handle, nb::handle, Time t) override { add(t, *items); }
+  void insert_rows(const std::vector<std::vector<Item>>& rows, const std::vector<nb::object>&, const std::vector<nb::object>&,
+                   const std::vector<Time>& times) override {
+    for (std::size_t i = 0; i < rows.size(); ++i) add(times[i], rows[i][0]);
+  }
   void insert_column(const ItemColumn* parts, std::size_t, const Time* times) override {
     const ItemColumn& column = parts[0];
     if (column.type == ItemType::float64) promote();
@@ -132,6 +136,8 @@ class OrderWindow final : public AnyWindow {
   void load_blank(const Saved& saved) override { load(saved); }
   std::uint64_t visited() const override { return 0; }
   std::uint64_t restructured() const override { return 0; }
+  std::map<std::string, std::uint64_t> reached() const override { return {}; }
+  nb::object nodes() const override { return nb::none(); }
   void promote_from(AnyWindow&, const std::vector<bool>&) override {}
   void merge(AnyWindow& other) override {
     auto& same = dynamic_cast<OrderWindow&>(other);
