@@ -18,7 +18,6 @@ from sash.wheel import BeyondWatermark, Misaligned, NotRetained, Wheel, WindowRe
 from ..oracles import close
 from .oracle import BruteWheel
 
-
 # --- times and units
 
 

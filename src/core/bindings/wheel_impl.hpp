@@ -7,9 +7,35 @@
 
 #include "../wheel/merge.hpp"
 #include "any_wheel.hpp"
-#include "window_impl.hpp"
 
 namespace sash {
+
+// Kernels that get an instantiation of their own. A wheel keeps a partial per slot, so it is for their size too: erased, a
+// partial takes 64 bytes instead of 8 to 32.
+template <class K>
+inline constexpr bool in_wheels = false;
+template <>
+inline constexpr bool in_wheels<Count> = true;
+template <class T>
+inline constexpr bool in_wheels<Sum<T>> = true;
+template <class T>
+inline constexpr bool in_wheels<Mean<T>> = true;
+template <class T, Wants wants>
+inline constexpr bool in_wheels<Extreme<T, wants>> = true;
+
+// From Sum<double> to Sum<int64>, and so on: what a wheel of floats may have been before.
+template <class K>
+struct NarrowerOf {
+  using type = void;
+};
+template <template <class> class K>
+struct NarrowerOf<K<double>> {
+  using type = K<std::int64_t>;
+};
+template <Wants wants>
+struct NarrowerOf<Extreme<double, wants>> {
+  using type = Extreme<std::int64_t, wants>;
+};
 
 // A view of a wheel at work (a reference), or of its own (a value).
 template <class Face, class View>
@@ -121,7 +147,7 @@ class WheelImpl final : public AnyWheel {
         if (face_.as_struct())
           other.face_.as_struct()->promote_into(*face_.as_struct(), parts, out.data(), p.data());
         else
-          other.face_.kernel()->promote(out.data(), p.data());
+          other.face_.kernel()->promote_to(*face_.kernel(), out.data(), p.data());
         return out;
       });
     } else if constexpr (Face::native) {

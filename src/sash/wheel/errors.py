@@ -58,7 +58,8 @@ def refusal(
             off = start if start % grain else end
             below = off - off % grain
             return Misaligned(
-                f"{show(off)} is not a multiple of the wheel's grain, {length_text(grain, unit)}. Use {show(below)} or {show(below + grain)}."
+                f"{show(off)} is not a multiple of the wheel's grain, {length_text(grain, unit)}. "
+                f"Use {show(below)} or {show(below + grain)}."
             )
         case "beyond_watermark":
             return BeyondWatermark(
@@ -77,6 +78,6 @@ def refusal(
 def merge_refusal(start: int, end: int, unit: int) -> NotRetained:
     """Say what a merge would need."""
     return NotRetained(
-        f"the wheels can't be merged: ticks in [{time_text(start, unit)}, {time_text(end, unit)}) have to be taken apart and are no longer held. "
+        f"the wheels can't be merged: [{time_text(start, unit)}, {time_text(end, unit)}) has to be taken apart and is no longer held. "
         "Advance both wheels to one watermark first, or give them a longer retention."
     )

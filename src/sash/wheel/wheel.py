@@ -174,7 +174,7 @@ class Wheel(WheelCore):
                 raise ValueError(f"range={range!r}, slide={slide!r}: a window and a slide are at least one grain long.")
             if step > length:
                 raise ValueError(
-                    f"slide={slide!r} is longer than range={range!r}: items in between would count in no window. Use a slide up to the range."
+                    f"slide={slide!r} is longer than range={range!r}: items in between would not count. Use a slide up to the range."
                 )
             ticks = (length, step, shape.grains(offset, "offset"), 0)
             text = length_text(length * shape.grain, shape.micros)
