@@ -1,6 +1,7 @@
 """Batch: equal to Spark's own windows and frames, row by row."""
 
 import datetime as dt
+import functools
 import random
 
 import pytest
@@ -8,7 +9,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from sash import agg
-from sash.spark import explain, rolling, windows
+from sash.keyed.tiles import tile_partial
+from sash.spark import explain, rolling, tiles, windows
 
 from .conftest import at
 
@@ -112,3 +114,15 @@ def test_long_keys_are_cut_in_time(spark, key):
     frames = [over.rangeBetween(-SECOND, 0), over.rangeBetween(-SECOND // 10, 0)]
     same(ours, rows.select("*", *(F.sum("value").over(frame) for frame in frames)), 3200)
     assert "stretches of 8s, each with the 1s before it" in explain(ours)
+
+
+def test_tiles_hold_what_can_be_merged(events):
+    aggs = {"n": agg.count(), "high": agg.max("whole"), "real": agg.mean("real"), "spread": agg.std("part"), "days": agg.distinct("day")}
+    out = tiles(events, time="at", grain="1 minute", key="key", aggs=aggs)
+    assert out.columns == ["key", "slice_start", "slice_end", *aggs]
+    merged = out.groupBy("key").agg(F.sum("n"), F.max("high"), F.sum("real.sum"), F.sum("real.count"))
+    known = events.filter("at is not null").groupBy("key").agg(F.count("*"), F.max("whole"), F.sum("real"), F.count("real"))
+    same(merged, known, 4)
+    spreads = [tile_partial(aggs["spread"], row.spread) for row in out.filter("key = 'a'").orderBy("slice_start").collect()]
+    whole = aggs["spread"].lower(functools.reduce(aggs["spread"].combine, spreads))
+    assert whole == pytest.approx(events.filter("key = 'a' and at is not null").agg(F.stddev("part")).first()[0], rel=1e-9)

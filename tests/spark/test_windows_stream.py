@@ -6,10 +6,11 @@ import pytest
 from pyspark.sql import functions as F
 
 from sash import agg
-from sash.spark import metrics, windows
+from sash.spark import metrics, read_state, windows
 
 from . import oracle
 from .arrivals import EVENTS, arrival, cut, found_windows, rows, totals, trimmed
+from .conftest import seconds
 
 pytestmark = pytest.mark.spark
 
@@ -65,6 +66,12 @@ def test_stream_goes_on_from_its_checkpoint(stream, cache):
         return windows(df, time="at", range="30s", slide="10s", key="key", aggs=TOTALS, watermark="10s")
 
     first = source.run(define)
+    held = read_state(source.spark, str(source.folder / "checkpoint")).collect()
+    mark = oracle.watermarks(batches[:2], 10)[-1]
+    assert [row.bucket for row in held] == [0, 1, 2, 3]
+    assert {seconds(row.watermark) for row in held} == {mark}
+    assert sum(row.slices for row in held) == metrics(source.progress[-1])["slices"] > 0
+    assert held[0].definition["slide"] == "10000000"
     for batch in rows(batches[2:]):
         source.append(batch)
     both = first + source.run(define)

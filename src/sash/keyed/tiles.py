@@ -8,7 +8,6 @@ all others                                      the partial in bytes: read it wi
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from sash import agg, codec
@@ -35,7 +34,20 @@ def tile_aggregation(aggregation: Aggregation) -> Aggregation:
         return agg.struct(sum=agg.sum(a.column, **common), count=agg.count(a.column, **common))
     if a.name in ("minmax", "relvar") and not a.callables:
         return agg.minmax(a.column, **common)
-    return dataclasses.replace(a, name=f"tile of {a.name}", lower_function=codec.encode, natives=None, callables=True)
+
+    def lift(x: Any, time: Any) -> Any:
+        return a.lift_function(x, time)
+
+    return agg.define(
+        lift=lift,
+        combine=lambda older, newer: a.combine_function(older, newer),
+        lower=codec.encode,
+        identity=a.identity(),
+        commutative=a.commutative,
+        name=f"tile of {a!r}" if a.named else None,
+        column=a.column,
+        where=a.where,
+    )
 
 
 def tile_partial(aggregation: Aggregation, value: Any) -> Any:
