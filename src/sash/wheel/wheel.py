@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple, Self
+from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -108,7 +108,7 @@ class Wheel(WheelCore):
         super().__init__(aggregation, dtype, shape.micros, shape.grain, begin, rows, write_ahead, inverse, threshold, _chunk)
         self._shape = shape
         self._names: list[str] = []
-        self._options = {
+        self._options: dict[str, Any] = {
             "unit": unit,
             "grain": shape.grain,
             "levels": shape.levels,
@@ -236,8 +236,7 @@ class Wheel(WheelCore):
         >>> Wheel.from_bytes(w.to_bytes(), agg.sum()).landmark()
         7
         """
-        options = {**self._options, "levels": tuple(self._options["levels"])}
-        return codec.seal("wheel", self.aggregation.fingerprint(), codec.encode((options, self._names, self._state())))
+        return codec.seal("wheel", self.aggregation.fingerprint(), codec.encode((self._options, self._names, self._state())))
 
     @classmethod
     def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
@@ -262,6 +261,9 @@ class Wheel(WheelCore):
         return f"<Wheel of {self.aggregation!r}, {self._shape.text()}, from {self.start} to {self.watermark}>"
 
 
+W = TypeVar("W", bound=Wheel)
+
+
 def _unused(text: str, names: list[str]) -> str:
     i = 2
     while f"{text} #{i}" in names:
@@ -269,7 +271,7 @@ def _unused(text: str, names: list[str]) -> str:
     return f"{text} #{i}"
 
 
-def _rebuilt(cls: type[Wheel], aggregation: Aggregation, options: dict[str, Any], names: list[str], state: tuple[Any, ...]) -> Any:
+def _rebuilt(cls: type[W], aggregation: Aggregation, options: dict[str, Any], names: list[str], state: tuple[Any, ...]) -> W:
     wheel = cls(aggregation, start=state[2], **options)
     wheel._restore(state)
     wheel._names = list(names)
