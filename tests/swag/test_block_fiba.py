@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import random
@@ -181,8 +182,8 @@ def test_again_and_again_at_one_place_costs_little_at_any_distance_from_either_e
         place = (n - d) * 10_000
         for i in range(1, 1001):
             c.window.insert(1, place + i)
-        c.window.check()
         followed = c.combines / 1000
+        c.window.check()
         c.mark()
         for _ in range(200):  # single late inserts at the same distance, for comparison
             c.window.insert(1, place + 10_000 * rng.randint(-d // 4, 0) - rng.randint(1, 9_000))
@@ -223,7 +224,10 @@ def prepend_and_evict(w: Window, i: int) -> None:
         w.evict()
 
 
-@pytest.mark.parametrize("sequence", [alternate_at_a_boundary, drain_and_refill_the_middle, slide, rise_and_fall_at_the_end, prepend_and_evict])
+SEQUENCES = [alternate_at_a_boundary, drain_and_refill_the_middle, slide, rise_and_fall_at_the_end, prepend_and_evict]
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
 @pytest.mark.parametrize("make", [_SmallBlockFiba, BlockFiba])
 def test_splits_merges_and_moves_are_at_most_two_per_operation(make, sequence):
     c = Counted(1000, make, spread=2)
@@ -365,7 +369,9 @@ def test_evict_on_empty_is_an_error_and_bulk_evict_on_empty_ends():
         w.evict()
     w.bulk_evict(10)
     assert w.evict(10) is False
-    assert len(w) == 0 and w.query() == 0 and w.oldest is None
+    assert len(w) == 0
+    assert w.query() == 0
+    assert w.oldest is None
 
 
 def test_a_copy_goes_its_own_way():
@@ -374,8 +380,10 @@ def test_a_copy_goes_its_own_way():
     other = copy.copy(w)
     other.bulk_evict(250)
     other.insert(1, 10)
-    w.check(), other.check()
-    assert len(w) == 300 and len(other) == 50
+    w.check()
+    other.check()
+    assert len(w) == 300
+    assert len(other) == 50
     assert w.query() == sum(range(300))
 
 
@@ -388,7 +396,8 @@ def test_times_at_the_ends_of_int64_are_times_like_any_other():
         for i in range(300):
             w.insert(i, i - 150)
         w.check()
-        assert w.query(low, low) == (1, 4) and w.query(high, high) == (0, 3)
+        assert w.query(low, low) == (1, 4)
+        assert w.query(high, high) == (0, 3)
         assert (w.oldest, w.youngest) == (low, high)
         w.bulk_evict(high - 1)
         assert w.query() == (0, 3)
@@ -427,7 +436,8 @@ def test_ties_kept_apart_leave_one_by_one():
     w.insert("late", 3)
     assert len(w) == 301
     assert w.query(3, 3) == [*range(30, 40), "late"]
-    assert w.evict(3) and w.query(3, 3) == [*range(31, 40), "late"]
+    assert w.evict(3)
+    assert w.query(3, 3) == [*range(31, 40), "late"]
     w.bulk_evict(28)
     assert w.query() == list(range(290, 300))
 
@@ -482,13 +492,12 @@ def test_in_order_insert_that_raises_changes_nothing_even_where_a_block_begins()
     for i in range(400):
         if i > 40:  # a window of two blocks and more, with room for a child in the parent or not
             fuse[0] = True
-            try:
+            with contextlib.suppress(ValueError, BrokenWindow):
                 w.insert(1, i)
-            except (ValueError, BrokenWindow):
-                pass
             fuse[0] = False
             try:
-                assert w.query() == i and len(w) == i
+                assert w.query() == i
+                assert len(w) == i
             except BrokenWindow:
                 w.clear()
                 w.bulk_insert([1] * i, range(i))

@@ -159,30 +159,21 @@ class Checker {
     require(top ? node == (gap.path.left ? s.left : s.right) : node == w_.tail_, "I8: the gap's path does not start at its spine");
     require(w_.known_ < w_.tail_->n, "I6: the last prefix of the tail is kept while the gap is open");
     // before and after, each on its own: of all that the suffixes do not cover, what lies up to the gap, and from it on.
-    const void* covered = gap.path.left ? s.left->child[0] : w_.root()->child[0];
+    std::size_t covered = 0;
+    Window::each_leaf(gap.path.left ? s.left->child[0] : w_.root()->child[0], (gap.path.left ? top : h) - 1,
+                      [&](const Leaf*) { ++covered; });
     std::optional<Partial> before, after;
     bool passed = false;
-    walk(w_.root(), h, covered, [&](const Leaf* leaf, int i) {
-      if (leaf == gap.leaf && i == gap.p) passed = true;
-      auto& side = passed ? after : before;
-      side = side ? w_.combine(*side, leaf->v[i]) : leaf->v[i];
-      if (leaf == gap.leaf && i + 1 == gap.p) passed = true;
+    Window::each_leaf(w_.root(), h, [&](const Leaf* leaf) {
+      if (covered > 0) return static_cast<void>(--covered);
+      for (int i = 0; i < leaf->n; ++i) {
+        auto& side = passed || (leaf == gap.leaf && i >= gap.p) ? after : before;
+        side = side ? w_.combine(*side, leaf->v[i]) : leaf->v[i];
+      }
+      passed |= leaf == gap.leaf;
     });
     require(same(w_.before_, before ? *before : w_.one()), "I7: before is not what lies between the suffixes and the gap");
     require(same(w_.after_, after ? *after : w_.one()), "I7: after is not what lies behind the gap");
-  }
-
-  // The entries under a node, but for those under one of its descendants.
-  template <class Visit>
-  void walk(const void* node, int level, const void* but, Visit&& visit) const {
-    if (node == but) return;
-    if (level == 0) {
-      auto* leaf = static_cast<const Leaf*>(node);
-      for (int i = 0; i < leaf->n; ++i) visit(leaf, i);
-    } else {
-      auto* inner = static_cast<const Inner*>(node);
-      for (int i = 0; i < inner->n; ++i) walk(inner->child[i], level - 1, but, visit);
-    }
   }
 
   void bury(const void* node, int level) {

@@ -183,7 +183,10 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
 
   template <class Visit>
   void for_each(Visit visit) const {
-    if (size_) walk(height_ ? static_cast<const void*>(this->root()) : head_, height_, visit);
+    if (size_ == 0) return;
+    this->each_leaf(height_ ? static_cast<const void*>(this->root()) : head_, height_, [&](const Leaf* leaf) {
+      for (int i = leaf == head_ ? lo_ : 0; i < leaf->n; ++i) visit(leaf->t[i], leaf->v[i]);
+    });
   }
 
   // Verifies I1 to I9; `same` compares two partials.
@@ -344,17 +347,6 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   Tear<M> tear() { return Tear<M>(torn_); }
 
   // ---- whole windows
-
-  template <class Visit>
-  void walk(const void* node, int level, Visit& visit) const {
-    if (level == 0) {
-      auto* leaf = static_cast<const Leaf*>(node);
-      for (int i = leaf == head_ ? lo_ : 0; i < leaf->n; ++i) visit(leaf->t[i], leaf->v[i]);
-    } else {
-      auto* inner = static_cast<const Inner*>(node);
-      for (int i = 0; i < inner->n; ++i) walk(inner->child[i], level - 1, visit);
-    }
-  }
 
   template <class Archive>
   static void archive_key(Archive& ar, Key& key) {

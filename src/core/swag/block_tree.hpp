@@ -150,6 +150,28 @@ class Tree {
     }
   }
 
+  // Every leaf under a node, in order. (A walk that calls itself reads better, but GCC 12.2 at -O2 takes it for one that changes
+  // nothing its visitor refers to, and drops what comes after it.)
+  template <class Visit>
+  static void each_leaf(const void* node, int level, Visit visit) {
+    struct {
+      const Inner* node;
+      int i;
+    } at[Path::highest];
+    for (int l = level;;) {
+      for (; l > 0; --l) {
+        at[l] = {static_cast<const Inner*>(node), 0};
+        node = at[l].node->child[0];
+      }
+      visit(static_cast<const Leaf*>(node));
+      do {
+        if (++l > level) return;
+      } while (++at[l].i == at[l].node->n);
+      node = at[l].node->child[at[l].i];
+      --l;
+    }
+  }
+
   // ---- mending partials: what changed is noted in the path, bottom up, then mended, top down
 
   void touch(Path& path, const void* node, int level) const {
