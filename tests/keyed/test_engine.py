@@ -5,6 +5,7 @@ import pytest
 
 from sash import agg
 from sash.keyed import Bucket, Query, Slicer, Sweep, Windows, store
+from sash.keyed import bucket as bucket_module
 
 from . import cases, plain
 
@@ -75,12 +76,20 @@ def test_stream_equals_plain_batch_by_batch_with_late_rows(seed, make, monkeypat
 
 
 @pytest.mark.parametrize("seed", range(100, 160))
-def test_sweep_equals_plain_and_bucket_for_any_arrival_order(seed):
+def test_sweep_equals_plain_and_bucket_for_any_arrival_order(seed, monkeypatch):
+    if seed % 3:
+        monkeypatch.setattr(bucket_module, "BATCH", seed % 7)
     case = random_case(seed, late="drop")
     case.parts = [case.batch]
     [*_, (expected, _)] = stream(case, plain.Bucket, plain.Slicer, 1, [10**9])
     [*_, (streamed, _)] = stream(case, Bucket, Slicer, 2, [10**9])
     assert streamed == expected, (seed, case.query)
+    state = Bucket(case.query)
+    for packed in Slicer(case.query, 1).pack(case.batch):
+        state.add(packed.blob)
+    flushed = list(state.flush())
+    assert rows_of(flushed) == expected, (seed, case.query)
+    assert state.slices == 0
     ordered = cases.Case(case.query, case.sorted(), case.random)
     sweep = Sweep(case.query)
     given = [rows for batch in ordered.batches(12) for rows in sweep.feed(batch)] + list(sweep.finish())

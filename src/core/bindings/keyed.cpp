@@ -147,12 +147,15 @@ nb::tuple keep(const KeyTable& keys, In<std::int64_t> starts, In<Time> times, Ti
 }
 
 nb::tuple windows(In<std::int64_t> starts, In<Time> panes, Time range, Time slide, Time first_end, Time last_end,
-                  std::pair<std::int64_t, Time> resumed, std::pair<std::int64_t, Time> held) {
+                  std::pair<std::int64_t, Time> resumed, std::pair<std::int64_t, Time> held,
+                  std::optional<std::pair<std::size_t, std::size_t>> only) {
   check_layout(starts.size() - 1, starts, panes);
+  auto keys = only.value_or(std::pair<std::size_t, std::size_t>{0, starts.size() - 1});
+  if (keys.first > keys.second || keys.second >= starts.size()) throw std::out_of_range("there are fewer keys than that.");
   WindowStretches out;
   {
     nb::gil_scoped_release free;
-    out = window_stretches(starts.data(), panes.data(), starts.size() - 1, range, slide, first_end, last_end,
+    out = window_stretches(starts.data(), panes.data(), keys.first, keys.second, range, slide, first_end, last_end,
                            {resumed.first, resumed.second}, {held.first, held.second});
   }
   return nb::make_tuple(array_of(std::move(out.stretches.from)), array_of(std::move(out.stretches.to)), array_of(std::move(out.key)),
@@ -279,7 +282,8 @@ void bind(nb::module_& m) {
   m.def("order_rows", &order, nb::arg("ids"), nb::arg("times"), nb::arg("ties"), nb::arg("keys"));
   m.def("merge_runs", &merge);
   m.def("keep_entries", &keep);
-  m.def("window_stretches", &windows);
+  m.def("window_stretches", &windows, nb::arg("starts"), nb::arg("panes"), nb::arg("range"), nb::arg("slide"), nb::arg("first_end"),
+        nb::arg("last_end"), nb::arg("resumed"), nb::arg("held"), nb::arg("keys") = nb::none());
   m.def("lookback_stretches", &lookbacks);
   m.def("pack_words", [](In<std::int64_t> words) {
     return packed([&](Bytes& out) { pack_words(out, words.size(), [&](std::size_t i) { return words.data()[i]; }); });

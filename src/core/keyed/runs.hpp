@@ -265,13 +265,14 @@ struct Except {
   Time end = 0;
 };
 
-// All windows with at least one slice that end in [first_end, last_end]; range, slide and ends in panes. A window ends at
+// All windows with at least one slice, of the keys [first_key, last_key), that end in [first_end, last_end]; range, slide and
+// ends in panes. A window ends at
 // k * slide + range.
-inline WindowStretches window_stretches(const std::int64_t* starts, const Time* panes, std::size_t keys, Time range, Time slide,
-                                        Time first_end, Time last_end, Except resumed = {}, Except held = {}) {
+inline WindowStretches window_stretches(const std::int64_t* starts, const Time* panes, std::size_t first_key, std::size_t last_key,
+                                        Time range, Time slide, Time first_end, Time last_end, Except resumed = {}, Except held = {}) {
   WindowStretches out;
   auto round_up = [&](Time end) { return -floor_div(-(end - range), slide) * slide + range; };  // to the end of a window
-  for (std::size_t k = 0; k < keys; ++k) {
+  for (std::size_t k = first_key; k < last_key; ++k) {
     std::int64_t to = starts[k], stop = starts[k + 1];
     Time first = round_up(resumed.key == static_cast<std::int64_t>(k) ? resumed.end : first_end);
     Time final = held.key == static_cast<std::int64_t>(k) ? held.end : last_end;

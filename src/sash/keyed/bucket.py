@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from sash import _core, codec
 from sash.keyed.plan import RowView, sortable
 from sash.keyed.query import FOREVER, Commit, Query, Rows, Windows
-from sash.keyed.run import BEFORE_ALL, Run, key_columns
+from sash.keyed.run import BEFORE_ALL, Run
 from sash.keyed.slicer import unpack_rows
 from sash.keyed.store import Store
 from sash.keyed.types import from_integers
@@ -19,33 +19,69 @@ from sash.keyed.types import from_integers
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Bucket", "lookback_columns", "window_batch"]
+__all__ = ["Bucket", "lookback_columns", "window_batch", "window_batches"]
 
 Array = np.ndarray[Any, Any]
 NO_KEY = (-1, 0)
+BATCH = 250_000  # rows, about, of one batch of output
 
 
 def window_batch(
-    run: Run, first_end: int, last_end: int, resumed: tuple[int, int] = NO_KEY, held: tuple[int, int] = NO_KEY
+    run: Run,
+    first_end: int,
+    last_end: int,
+    resumed: tuple[int, int] = NO_KEY,
+    held: tuple[int, int] = NO_KEY,
+    keys: tuple[int, int] | None = None,
 ) -> pa.RecordBatch | None:
-    """The windows of a run that end from first_end to last_end (in panes), None if there are none."""
+    """The windows of a run, or of some of its keys, that end from first_end to last_end (in panes); None if there are none."""
     import pyarrow as pa
 
     query = run.plan.query
     windows = query.windows
     assert isinstance(windows, Windows)
     range_, slide = windows.range // windows.grain, windows.slide // windows.grain
-    starts, ends, key, end = _core.window_stretches(run.starts, run.times, range_, slide, first_end, last_end, resumed, held)
+    starts, ends, key, end = _core.window_stretches(run.starts, run.times, range_, slide, first_end, last_end, resumed, held, keys)
     if not len(key):
         return None
     schema = query.output_schema()
     chosen = pa.array(key)
-    columns = [column.take(chosen) for column in key_columns(run.plan, run.keys)]
+    columns = [column.take(chosen) for column in run.key_columns]
     end = end * windows.grain + windows.offset
     type_ = schema.field("window_end").type
     columns += [from_integers(pa.array(end - windows.range), type_), from_integers(pa.array(end), type_)]
     columns += run.plan.results(run.columns, (starts, ends))
     return pa.record_batch(columns, schema=schema)
+
+
+def window_batches(
+    run: Run, first_end: int, last_end: int, resumed: tuple[int, int] = NO_KEY, held: tuple[int, int] = NO_KEY
+) -> Iterator[pa.RecordBatch]:
+    """The same in batches of bounded size: some keys at a time, or a part of a long key."""
+    windows = run.plan.query.windows
+    assert isinstance(windows, Windows)
+    range_, slide = windows.range // windows.grain, windows.slide // windows.grain
+    filled = run.starts[1:] > run.starts[:-1]
+    oldest, newest = np.zeros(len(filled), np.int64), np.full(len(filled), -1)
+    oldest[filled], newest[filled] = run.times[run.starts[:-1][filled]], run.times[run.starts[1:][filled] - 1]
+    # No more windows of a key than from its first slice to its last, nor than its slices are in.
+    span = np.minimum(newest + range_, last_end) - np.maximum(oldest, first_end)
+    most = np.minimum(np.maximum(span // slide + 2, 0), np.diff(run.starts) * (range_ // slide + 1))
+    total = np.concatenate([[0], np.cumsum(most)])
+    first = 0
+    while first < len(filled):
+        last = max(first + 1, int(np.searchsorted(total, total[first] + BATCH, side="right")) - 1)
+        stretches = [(first_end, last_end)]
+        if total[last] - total[first] > 4 * BATCH and resumed == NO_KEY == held:
+            # Every part starts anew with a whole range of slices, so it must be longer than one.
+            step = max(BATCH, 4 * (range_ // slide)) * slide
+            low, high = max(first_end, int(oldest[first])), min(last_end, int(newest[first]) + range_)
+            stretches = [(end, min(end + step - 1, high)) for end in range(low, high + 1, step)]
+        for low, high in stretches:
+            batch = window_batch(run, low, high, resumed, held, (first, last))
+            if batch is not None:
+                yield batch
+        first = last
 
 
 def lookback_columns(run: Run, entries: Array, places: Array) -> list[pa.Array]:
@@ -216,6 +252,16 @@ class Bucket:
             new = max(new, self.watermark)
         out = self._advance_windows(new) if self.query.windows is not None else self._advance_rolling(new)
         return [] if out is None else [out]
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """Give everything, as ``advance(None)`` does, but a batch at a time: the output of a batch job may be large."""
+        windows = self.query.windows
+        if type(self) is not Bucket or not isinstance(windows, Windows):
+            yield from self.advance(None)
+            return
+        self._settle()
+        yield from window_batches(self._run, windows.last_pane_end(self.watermark) + 1, windows.last_pane_end(FOREVER))
+        self.watermark, self._run = FOREVER, Run.empty(self._plan)
 
     def _advance_windows(self, new: int) -> pa.RecordBatch | None:
         windows = self.query.windows

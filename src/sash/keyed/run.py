@@ -6,6 +6,7 @@ State, deltas, what a map task sends: all are runs. The loops are in the core (`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +71,11 @@ class Run:
         keys, starts, times, places = _core.keep_entries(self.keys, self.starts, self.times, oldest, rows, fold, only)
         columns = [leaf.column.gather([column], [places], len(times)) for leaf, column in zip(self.plan.leaves, self.columns, strict=True)]
         return Run(self.plan, keys, starts, times, columns)
+
+    @cached_property
+    def key_columns(self) -> list[pa.Array]:
+        """The columns of all keys, in order."""
+        return key_columns(self.plan, self.keys)
 
     def groups(self) -> Array | None:
         """A number per entry, equal where key and time are."""

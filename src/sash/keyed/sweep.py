@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sash.keyed.bucket import NO_KEY, lookback_columns, row_ties, window_batch
+from sash.keyed.bucket import NO_KEY, lookback_columns, row_ties, window_batches
 from sash.keyed.plan import RowView
 from sash.keyed.query import FAR, Query, Windows
 from sash.keyed.run import BEFORE_ALL, Run
@@ -43,20 +43,16 @@ class Sweep:
             self.null_times += int((rows.timed == 0).sum())
             rows = RowView(self.query, batch.filter(pa.array(rows.timed == 1)))
         if len(rows):
-            out = self._windows(rows) if self.query.windows is not None else self._rolling(rows)
-            if out is not None:
-                yield out
+            yield from self._windows(rows) if self.query.windows is not None else self._rolling(rows)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Give what is left."""
         if isinstance(self.query.windows, Windows):
             resumed = NO_KEY if self._last is None else (0, self.query.windows.last_pane_end(self._last[1]) + 1)
-            out = window_batch(self._run, -FAR, FAR, resumed)
-        else:
-            out = self._give(self._carry, None) if self._carry is not None else None
+            yield from window_batches(self._run, -FAR, FAR, resumed)
+        elif self._carry is not None:
+            yield self._give(self._carry, None)
         self._run, self._last, self._carry = Run.empty(self.query.plan), None, None
-        if out is not None:
-            yield out
 
     def _check(self, keys: Any, ids: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> None:
         same = ids[1:] == ids[:-1]
@@ -64,7 +60,7 @@ class Sweep:
         if np.count_nonzero(~same) + 1 != len(keys) or (same & (times[1:] < times[:-1])).any() or (goes_on and times[0] < self._last[1]):  # type: ignore[index]
             raise ValueError("the rows are not sorted by key and time. Sort within partitions by the key columns and the time column.")
 
-    def _windows(self, rows: RowView) -> pa.RecordBatch | None:
+    def _windows(self, rows: RowView) -> Iterator[pa.RecordBatch]:
         windows = self.query.windows
         assert isinstance(windows, Windows)
         run, _, _, ids = slice_batch(self.query, rows)
@@ -73,11 +69,10 @@ class Sweep:
         resumed = NO_KEY if self._last is None else (run.keys.find(self._last[0], 0), windows.last_pane_end(self._last[1]) + 1)
         self._last = (rows_key(rows, len(rows) - 1), int(rows.times[-1]))
         held = run.keys.find(self._last[0], 0)
-        out = window_batch(run, -FAR, FAR, resumed, (held, windows.last_pane_end(self._last[1])))
         self._run = run.keep(windows.oldest_pane(self._last[1]), only=held)
-        return out
+        yield from window_batches(run, -FAR, FAR, resumed, (held, windows.last_pane_end(self._last[1])))
 
-    def _rolling(self, rows: RowView) -> pa.RecordBatch | None:
+    def _rolling(self, rows: RowView) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         if self._carry is not None:
@@ -89,7 +84,8 @@ class Sweep:
         first = int(np.argmax(held))
         self._carry = rows.batch.slice(first)
         self._last = (rows_key(rows, first), int(rows.times[-1]))
-        return self._give(rows.batch.slice(0, first), self._last) if first else None
+        if first:
+            yield self._give(rows.batch.slice(0, first), self._last)
 
     def _give(self, batch: pa.RecordBatch, last: tuple[Any, int] | None) -> pa.RecordBatch:
         import pyarrow as pa

@@ -106,10 +106,10 @@ def _finish_buckets(query: Query) -> Callable[[Batches], Batches]:
         for packed in batches:
             for at, blob in zip(packed.column("bucket").to_pylist(), packed.column("blob"), strict=True):
                 if at != current:
-                    yield from bucket.advance(None)
+                    yield from bucket.flush()
                     current, bucket = at, make(query)
                 bucket.add(blob.as_py())
-        yield from bucket.advance(None)
+        yield from bucket.flush()
 
     return finish
 
