@@ -94,7 +94,7 @@ class Dyadic {
     ar.number(from);
     ar.number(n);
     if constexpr (Archive::loading) {
-      if (from < 0 || from > Position{1} << 62) throw std::invalid_argument("a stored window starts at an impossible position");
+      if (from < 0 || from > Position{1} << 61) throw std::invalid_argument("a stored window starts at an impossible position");
       restart(from);
       for (; n > 0; --n) {
         Partial v = monoid.identity();
@@ -112,7 +112,7 @@ class Dyadic {
     require(values.empty() || values.size() == size(), "D1: the window holds ", size(), " items for ", values.size(), " values");
     for (std::size_t i = 0; i < values.size(); ++i)
       require(same(item(begin() + static_cast<Position>(i)), values[i]), "D1: item ", i, " is not its own value");
-    for (std::size_t l = 1; l < levels_.size() || size_of(l) <= end(); ++l) {
+    for (std::size_t l = 1; l < levels_.size() || (l < 62 && size_of(l) <= end()); ++l) {
       Position first = (begin() + size_of(l) - 1) >> l, stop = end() >> l;
       if (first >= stop) {
         require(l >= levels_.size() || levels_[l].empty(), "D1: level ", l, " holds intervals that are not in the window");

@@ -29,6 +29,10 @@ def name_of(algorithm: type[swag.Window]) -> str:
     return algorithm.__name__
 
 
+def _alone(x: Any) -> tuple[Any, ...]:
+    return (x,)
+
+
 def _joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     return a + b
 
@@ -38,15 +42,19 @@ def _without(whole: tuple[Any, ...], oldest: tuple[Any, ...]) -> tuple[Any, ...]
     return whole[len(oldest) :]
 
 
+def _candidate(x: int, t: int) -> tuple[int, int]:
+    return (x % 7, t)
+
+
 def _better(a: tuple[int, int] | None, b: tuple[int, int] | None) -> tuple[int, int] | None:
     if a is None or b is None:
         return a if b is None else b
     return a if a[0] >= b[0] else b
 
 
-FREE = agg.define(lift=lambda x: (x,), combine=_joined, identity=(), inverse=_without, name="free")
+FREE = agg.define(lift=_alone, combine=_joined, identity=(), inverse=_without, name="free")
 # Selective, and still sees which item it was: the time tells equal values apart.
-BEST = agg.define(lift=lambda x, t: (x % 7, t), combine=_better, identity=None, selective=True, name="best")
+BEST = agg.define(lift=_candidate, combine=_better, identity=None, selective=True, name="best")
 
 
 def seeing(algorithm: type[swag.Window]) -> agg.Aggregation:

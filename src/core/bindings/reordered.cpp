@@ -34,7 +34,7 @@ static Binding bind(10, [](nb::module_& m) {
                     "max_delay=" + std::to_string(options.max_delay) + " is negative. Use how late an item may be, 0 or more.");
             new (self) WindowOf<ReorderedWindow>(info, std::move(aggregation), std::move(dtype), options);
           },
-          nb::arg("aggregation"), nb::kw_only(), nb::arg("max_delay"), nb::arg("dtype") = nb::none());
+          nb::arg("aggregation").none(), nb::kw_only(), nb::arg("max_delay"), nb::arg("dtype") = nb::none());
 });
 
 }  // namespace sash

@@ -97,7 +97,7 @@ void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, boo
           }
           new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), options);
         },
-        nb::arg("aggregation"), nb::kw_only(), nb::arg("min_arity") = nb::none(), nb::arg("ties") = "combine",
+        nb::arg("aggregation").none(), nb::kw_only(), nb::arg("min_arity") = nb::none(), nb::arg("ties") = "combine",
         nb::arg("dtype") = nb::none());
   } else if (takes_ties) {
     cls.def(
@@ -109,14 +109,14 @@ void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, boo
           options.keep_ties = ties == "keep";
           new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), options);
         },
-        nb::arg("aggregation"), nb::kw_only(), nb::arg("ties") = "combine", nb::arg("dtype") = nb::none());
+        nb::arg("aggregation").none(), nb::kw_only(), nb::arg("ties") = "combine", nb::arg("dtype") = nb::none());
   } else {
     cls.def(
         "__init__",
         [](WindowOf<Tag>* self, nb::object aggregation, nb::object dtype) {
           new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), Options{});
         },
-        nb::arg("aggregation"), nb::kw_only(), nb::arg("dtype") = nb::none());
+        nb::arg("aggregation").none(), nb::kw_only(), nb::arg("dtype") = nb::none());
   }
 }
 
