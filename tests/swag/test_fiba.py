@@ -615,5 +615,5 @@ def test_damaged_entries_are_refused():
     for i in range(0, len(data), 7):
         damaged = bytearray(data)
         damaged[i] ^= 0x41
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"damaged|other|definition|bytes|window"):
             Fiba.from_bytes(bytes(damaged), agg.sum())

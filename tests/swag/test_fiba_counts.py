@@ -150,9 +150,7 @@ def test_at_most_two_splits_merges_and_moves_per_operation(sequence, arity):
             window.evict(gone)
         else:
             window.insert(1, time)
-            if sequence == "fifo":
-                held.append(time)
-            elif time not in held:
+            if sequence == "fifo" or time not in held:
                 held.append(time)
         operations += 1
     assert counted.restructured <= 2 * operations

@@ -81,7 +81,7 @@ class TreeNodes {
   TreeNodes(const TreeNodes&) = delete;
   TreeNodes& operator=(const TreeNodes&) = delete;
   ~TreeNodes() {
-    while (waiting_) take_apart();
+    while (waiting_[0] || waiting_[1]) take_apart(waiting_[0] == nullptr);
     for (Link*& spare : spare_)
       while (spare) ::operator delete(std::exchange(spare, spare->next));
   }
@@ -244,7 +244,8 @@ class TreeNodes {
 
   Node* make(std::size_t level, Partial identity) {
     bool inner = level > 0;
-    while (!spare_[inner] && waiting_) take_apart();
+    // A leaf may be a few levels down in what waits; further than that, a new one is cheaper.
+    for (int i = 0; i < 4 && !spare_[inner] && (waiting_[inner] || waiting_[1]); ++i) take_apart(waiting_[inner] ? inner : true);
     void* memory;
     if (spare_[inner]) {
       memory = std::exchange(spare_[inner], spare_[inner]->next);
@@ -275,21 +276,22 @@ class TreeNodes {
 
   // Gives back a subtree of so many entries, later.
   void defer(Node* y, std::uint64_t entries) {
-    y->parent = std::exchange(waiting_, y);
+    wait(y);
     entries_waiting_ += entries;
   }
 
   // What waits for reuse is kept within what the window holds.
   void tend(std::size_t size) {
     if (entries_waiting_ <= size) return;
-    for (int i = 0; i < 4 && waiting_; ++i) take_apart();
+    for (int i = 0; i < 4 && (waiting_[0] || waiting_[1]); ++i) take_apart(waiting_[0] == nullptr);
   }
 
   std::size_t bytes_held() const { return bytes_held_; }
 
   void check() const {
     std::uint64_t entries = 0;
-    for (const Node* y = waiting_; y; y = y->parent) entries += count(y);
+    for (const Node* list : waiting_)
+      for (const Node* y = list; y; y = y->parent) entries += count(y);
     require(entries == entries_waiting_, "free list: ", entries, " entries wait, ", entries_waiting_, " were counted");
   }
 
@@ -314,10 +316,12 @@ class TreeNodes {
     for (; from < to; ++from) children(y)[from]->parent = y;
   }
 
-  void take_apart() {
-    Node* y = std::exchange(waiting_, waiting_->parent);
-    if (y->level > 0)
-      for (std::size_t i = 0; i <= y->n; ++i) children(y)[i]->parent = std::exchange(waiting_, children(y)[i]);
+  void wait(Node* y) { y->parent = std::exchange(waiting_[y->level > 0], y); }
+
+  void take_apart(bool inner) {
+    Node* y = std::exchange(waiting_[inner], waiting_[inner]->parent);
+    if (inner)
+      for (std::size_t i = 0; i <= y->n; ++i) wait(children(y)[i]);
     entries_waiting_ -= y->n;
     drop(y);
   }
@@ -330,8 +334,8 @@ class TreeNodes {
   }
 
   std::size_t slots_, values_at_, children_at_, total_at_;
-  std::size_t bytes_[2];     // of a leaf and of an inner node
-  Node* waiting_ = nullptr;  // roots of subtrees, linked by their parent pointers
+  std::size_t bytes_[2];                   // of a leaf and of an inner node
+  Node* waiting_[2] = {nullptr, nullptr};  // leaves, and roots of subtrees, linked by their parent pointers
   std::uint64_t entries_waiting_ = 0;
   Link* spare_[2] = {nullptr, nullptr};
   std::size_t spares_[2] = {0, 0};
