@@ -9,13 +9,11 @@ struct BlockFibaWindow {
   template <class M>
   using On = ByTime<BlockFiba<M>, Time>;
 };
-struct BlockFibaKeepingTies {
-  template <class M>
-  using On = ByTime<BlockFiba<M, TimeSeq>, TimeSeq>;
-};
+// In block_fiba_ties.cpp.
+std::unique_ptr<AnyWindow> make_block_fiba_keeping_ties(const DefinitionPtr& definition, const Options& options);
 
 static std::unique_ptr<AnyWindow> make(const DefinitionPtr& definition, const Options& options) {
-  if (options.keep_ties) return make_window<BlockFibaKeepingTies, Heat::cold>(definition, options);
+  if (options.keep_ties) return make_block_fiba_keeping_ties(definition, options);
   return make_window<BlockFibaWindow, Heat::hot>(definition, options);
 }
 

@@ -258,6 +258,7 @@ class Bucket:
         windows = self.query.windows
         if type(self) is not Bucket or not isinstance(windows, Windows):
             yield from self.advance(None)
+            self._run = Run.empty(self._plan)
             return
         self._settle()
         yield from window_batches(self._run, windows.last_pane_end(self.watermark) + 1, windows.last_pane_end(FOREVER))

@@ -405,8 +405,8 @@ def query_many(self: WheelAnswers, starts: Any, ends: Any, *, clamp: bool = Fals
 
     >>> from sash import agg
     >>> w = Wheel(agg.sum(), unit="s", layout="prefix"); _ = w.insert_many([1, 2], [0, 61]), w.advance_to(120)
-    >>> w.query_many([0, 0, 60], [60, 120, 61])
-    array([1, 3, 0])
+    >>> w.query_many([0, 0, 60], [60, 120, 61]).tolist()
+    [1, 3, 0]
     """
     return self._query_many(read_times(starts, self._unit), read_times(ends, self._unit), clamp)
 
