@@ -158,7 +158,7 @@ def window(
     needs = Needs(in_order, worst_case, ranges, bulk, None if max_delay is None else duration(max_delay))
     if not aggregation.associative and (ranges or not in_order or max_delay is not None):
         raise TypeError(f"{aggregation.name} is not associative, so only Recalc takes it, in order. Leave the other needs out.")
-    rejected = []
+    rejected: list[tuple[str, str]] = []
     for name, rule in _PREFERENCE:
         if not hasattr(swag, name):
             continue
@@ -203,4 +203,4 @@ def explain(window: _core.Window) -> str:
     return "\n".join([plan if plan is not None else f"{window.aggregation.name}: {name}, named by the caller", facts, holds])
 
 
-_core.Window.explain = explain  # type: ignore[method-assign]
+_core.Window.explain = explain  # type: ignore[method-assign, assignment]

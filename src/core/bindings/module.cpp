@@ -13,7 +13,6 @@ Binding::Binding(int rank, void (*bind)(nb::module_&)) { bindings().emplace(rank
 
 }  // namespace sash
 
-
 NB_MODULE(_core, m) {
   nanobind::set_leak_warnings(false);  // modules and classes refer to each other until the interpreter ends
   m.doc() = "The native core of Sash: see the package's rooms for what is public.";

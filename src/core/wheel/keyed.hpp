@@ -301,7 +301,8 @@ class KeyedWheels {
     auto n = static_cast<std::int64_t>(slots.size());
     ar.number(n);
     if constexpr (Archive::loading) {
-      if (n < 0 || static_cast<std::size_t>(n) > ar.partials_left()) throw std::invalid_argument("the stored wheels have more slots than they say");
+      if (n < 0 || static_cast<std::size_t>(n) > ar.partials_left())
+        throw std::invalid_argument("the stored wheels have more slots than they say");
       for (; n > 0; --n) {
         std::int64_t number = 0;
         Partial value = monoid_.identity();

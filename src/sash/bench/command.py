@@ -19,7 +19,8 @@ __all__ = ["add_arguments", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the experiments and the options they share."""
-    parser.add_argument("experiment", choices=[*FIGURES, "slide"], help="; ".join(f"{name}: {what}" for name, (what, _) in FIGURES.items()))
+    listed = "; ".join(f"{name}: {what}" for name, (what, _) in FIGURES.items())
+    parser.add_argument("experiment", choices=[*FIGURES, "slide"], help=listed)
     parser.add_argument("--algorithm", metavar="NAME", help="one cell instead of the figure: a class name in snake_case, e.g. daba_lite")
     parser.add_argument("--agg", default="sum", help="sum, sum_int, max or geomean (default: sum)")
     parser.add_argument("--size", type=int, metavar="N", help="entries in the window; for slide, items in the array")
@@ -82,9 +83,8 @@ def _told(cell: Cell) -> dict[str, Any]:
     result = measure(cell)
     shown = result.get("throughput")
     rate = f"{shown / 1e6:8.1f} M items/s" if shown else f"{result['ticks']['p50']:8.0f} cycles"
-    say(
-        f"{cell.experiment:10} {cell.algorithm:18} {cell.agg:8} n={cell.size:<8} d={cell.distance:<8} {cell.delays:9} m={cell.bulk:<6} {rate}"
-    )
+    setting = f"n={cell.size:<8} d={cell.distance:<8} {cell.delays:9} m={cell.bulk:<6}"
+    say(f"{cell.experiment:10} {cell.algorithm:18} {cell.agg:8} {setting} {rate}")
     return result
 
 
@@ -92,7 +92,8 @@ def _races(args: argparse.Namespace) -> list[dict[str, Any]]:
     out = []
     for race in slide_races(args.quick, args.size):
         out.append(run_race(race, args.repeats))
-        say(f"slide {race.agg:5} by {race.by:5} {race.window:>8}  " + "  ".join(f"{n} x{r:.2f}" for n, r in out[-1]["ratios"].items()))
+        ratios = "  ".join(f"{name} x{ratio:.2f}" for name, ratio in out[-1]["ratios"].items())
+        say(f"slide {race.agg:5} by {race.by:5} {race.window:>8}  {ratios}")
     return out
 
 
