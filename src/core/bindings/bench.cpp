@@ -66,13 +66,16 @@ class PlainRing {
 };
 
 [[noreturn]] void refuse(const Experiment& e) {
-  throw nb::value_error((e.kind + " has no cell for algorithm " + e.algorithm + " with aggregation " + e.aggregation +
-                         ". Use an algorithm that takes that order of items, and sum, max or geomean.")
-                            .c_str());
+  throw nb::value_error(
+      (e.kind + " has no cell for algorithm " + e.algorithm + " with aggregation " + e.aggregation +
+       (e.min_arity ? " and a min arity" : "") +
+       ". Use an algorithm that takes that order of items, and sum, sum_int, max or geomean; only fiba and b_tree have a min arity.")
+          .c_str());
 }
 
 template <class M>
 Outcome in_order(const Experiment& e, const M& monoid) {
+  if ((e.kind != "fifo" && e.kind != "latency" && e.kind != "dynamic") || e.min_arity) refuse(e);
   auto run = [&](auto window) {
     if (e.kind == "dynamic") return bench::dynamic(window, monoid, e.size, e.rounds);
     return bench::fifo(window, monoid, e.size, e.rounds, e.kind == "latency");
@@ -138,7 +141,7 @@ Outcome run_on(const Experiment& e, const M& monoid) {
     BTree<M> window = arity ? BTree<M>(monoid, arity) : BTree<M>(monoid);
     return any_order(e, window, monoid);
   }
-  if (e.algorithm == "block_fiba") {
+  if (e.algorithm == "block_fiba" && !arity) {
     BlockFiba<M> window(monoid);
     return any_order(e, window, monoid);
   }

@@ -10,7 +10,7 @@ import numpy as np
 from sash import _core
 from sash.bench.machine import pinned, spread
 
-__all__ = ["Cell", "measure"]
+__all__ = ["Cell", "measure_cell"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ def _run(cell: Cell, rounds: int, count: bool = False) -> dict[str, Any]:
     return outcome
 
 
-def measure(cell: Cell) -> dict[str, Any]:
+def measure_cell(cell: Cell) -> dict[str, Any]:
     """Measure one cell, and check that the window held what the cell claims while it ran."""
     with pinned():
         runs = [_run(cell, cell.rounds) for _ in range(cell.repeats)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import importlib.util
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from sash import agg
-from sash.bench.machine import pinned, spread, timed
+from sash.bench import plots
+from sash.bench.machine import pinned, say, spread, timed
+from sash.bench.tables import columns
 from sash.rolling import slide
 
-__all__ = ["Race", "run_race", "slide_races"]
+__all__ = ["Race", "measure", "plot", "run_race", "slide_races", "table"]
 
 Array = np.ndarray[Any, Any]
 Runner = Callable[[], Any]
@@ -84,3 +87,33 @@ def _peers(race: Race, values: Array, times: Array) -> dict[str, Runner | None]:
         extra = {"ddof": 1} if race.agg == "std" else {}
         peers["bottleneck"] = lambda: move(values, race.window, min_count=1, **extra)
     return peers
+
+
+def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Run the races that the options select."""
+    asked = {field: getattr(options, field) for field in ("agg", "by", "window") if getattr(options, field) is not None}
+    races = [r for r in slide_races(options.quick, options.size) if all(getattr(r, field) == value for field, value in asked.items())]
+    if not races:
+        raise ValueError(f"{name} has no race with {asked}.")
+    return [_told(run_race(race, options.repeats or 3)) for race in races]
+
+
+def _told(cell: dict[str, Any]) -> dict[str, Any]:
+    ratios = "  ".join(f"{name} x{ratio:.2f}" for name, ratio in cell["ratios"].items())
+    say(f"slide {cell['agg']:5} by {cell['by']:5} {cell['window']:>8}  {ratios}")
+    return cell
+
+
+def table(name: str, cells: list[dict[str, Any]]) -> str:
+    """Lay the races out as text: how many times faster than each peer, the closest first."""
+    rows = [[c["agg"], c["by"], c["window"], c["throughput"] / 1e6, _ratios(c)] for c in cells]
+    return columns(["agg", "by", "window", "M items/s", "times faster than"], rows)
+
+
+def _ratios(cell: dict[str, Any]) -> str:
+    return "  ".join(f"{name} {ratio:.2f}" for name, ratio in sorted(cell["ratios"].items(), key=lambda item: item[1]))
+
+
+def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
+    """Draw a group of bars per race."""
+    plots.bars(figure.subplots(), cells, lambda c: f"{c['agg']} by {c['by']}, {c['window']:,}", "slide() against its peers")

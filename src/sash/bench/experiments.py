@@ -1,0 +1,84 @@
+"""The one list of experiments: name, where it is, what it shows, which options it takes.
+
+A module of experiments has these functions, each given the experiment's name first:
+
+    measure(name, options) -> list of cells: dicts of plain values, the setting and what was measured
+    table(name, cells) -> the cells as text, one line each
+    plot(name, cells, figure) -> None: draw onto a matplotlib figure
+    findings(name, cells) -> list of Finding: what the papers claim, and whether it held   (may be left out)
+
+`measure` raises AssertionError when contenders disagree or a window does not hold what the cell claims.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+__all__ = ["EXPERIMENTS", "OPTIONS", "Experiment", "Finding", "module_of", "refuse_stray"]
+
+
+class Experiment(NamedTuple):
+    """One name of `sash bench`."""
+
+    module: str
+    help: str
+    takes: tuple[str, ...]  # names in OPTIONS; any other one given is an error
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A claim checked on the cells of a run."""
+
+    claim: str
+    held: bool
+    why: str  # the figures that show it
+
+
+# What every experiment takes beside its own: --quick, --json, --plot, --repeats.
+OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    "algorithm": {"metavar": "NAME", "help": "one cell instead of the figure: a class name in snake_case, e.g. daba_lite"},
+    "agg": {"metavar": "NAME", "help": "the aggregation, e.g. sum"},
+    "size": {"type": int, "metavar": "N", "help": "entries in the window; in races, items in the array"},
+    "distance": {"type": int, "metavar": "D", "help": "how many places late an insert is"},
+    "delays": {"choices": ["fixed", "scattered"], "help": "every insert at the distance, or at random up to it"},
+    "bulk": {"type": int, "metavar": "M", "help": "items per bulk"},
+    "min_arity": {"type": int, "metavar": "A", "help": "of fiba and b_tree: 2, 4, 8 or 16"},
+    "rounds": {"type": int, "metavar": "R", "help": "rounds per repeat"},
+    "window": {"type": int, "metavar": "W", "help": "in races: items per window"},
+    "by": {"choices": ["count", "time"], "help": "in races: windows by count or by time"},
+}
+
+_CELL: Final = ("algorithm", "agg", "size", "rounds", "min_arity")
+_RACE: Final = ("agg", "size", "window", "by")
+
+EXPERIMENTS: Final[dict[str, Experiment]] = {
+    "fifo": Experiment("sash.bench.figures", "throughput in order, by window size (DABA fig. 10, FiBA fig. 13)", _CELL),
+    "dynamic": Experiment("sash.bench.figures", "throughput of windows that grow and shrink (DABA fig. 11)", _CELL),
+    "latency": Experiment("sash.bench.figures", "cycles of single rounds (DABA fig. 9, FiBA fig. 12)", _CELL),
+    "ooo": Experiment("sash.bench.figures", "throughput by distance, fixed and scattered (FiBA fig. 11)", (*_CELL, "distance", "delays")),
+    "bulk-evict": Experiment(
+        "sash.bench.figures", "throughput of bulk evictions, by bulk size (bulk FiBA fig. 7, 11)", (*_CELL, "distance", "bulk")
+    ),
+    "bulk": Experiment(
+        "sash.bench.figures", "throughput of bulk evictions and insertions (bulk FiBA fig. 8-9, 12-14)", (*_CELL, "distance", "bulk")
+    ),
+    "slide": Experiment("sash.bench.races", "slide() over arrays against pandas, Polars, bottleneck, NumPy and DuckDB", _RACE),
+}
+
+
+def module_of(name: str) -> ModuleType:
+    """Import an experiment's module: only the one that runs."""
+    return importlib.import_module(EXPERIMENTS[name].module)
+
+
+def refuse_stray(name: str, options: argparse.Namespace) -> None:
+    """Raise ValueError for an option that the experiment would ignore: it would measure something else than asked."""
+    takes = EXPERIMENTS[name].takes
+    stray = [option for option in OPTIONS if option not in takes and getattr(options, option, None) is not None]
+    if stray:
+        known = ", ".join("--" + option.replace("_", "-") for option in takes) or "no options of its own"
+        raise ValueError(f"{name} takes no --{stray[0].replace('_', '-')}. It takes {known}.")
