@@ -19,6 +19,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -59,6 +60,16 @@ class Numbering {
   explicit Numbering(std::size_t expected = 64) { resize(std::bit_ceil(std::max<std::size_t>(expected * 2, 64))); }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(hashes_.size()); }
+
+  std::size_t memory() const { return slots_.capacity() * sizeof(Slot) + hashes_.capacity() * sizeof(std::uint64_t); }
+
+  template <class Same>
+  std::optional<std::uint32_t> find(std::uint64_t hash, Same same) const {
+    auto tag = static_cast<std::uint32_t>(hash >> 32);
+    for (std::size_t at = hash & mask_; slots_[at].id != none; at = (at + 1) & mask_)
+      if (slots_[at].tag == tag && same(slots_[at].id)) return slots_[at].id;
+    return std::nullopt;
+  }
 
   template <class Same>
   std::uint32_t find_or_add(std::uint64_t hash, Same same) {

@@ -36,6 +36,7 @@ struct WheelSettings {
   Hints hints;
   bool inverse = false;      // windows may invert
   bool commutative = false;  // merges may go level by level
+  std::size_t few = 64;      // of keyed wheels: slots that a key folds one by one
 };
 
 // What can be asked of a wheel at one watermark.
@@ -109,10 +110,14 @@ class Wheel {
   bool torn() const { return torn_; }
 
   bool insert(Time t, Partial value) {
-    if (t < view_.watermark) return ++late_, false;
-    writer_.insert(ahead(t), std::move(value));
+    if (t < view_.watermark) return refuse(), false;
+    take(t, std::move(value));
     return true;
   }
+
+  // The two halves of an insert, for a caller that knows which it is: t lies in or after the open grain.
+  void refuse() { ++late_; }
+  void take(Time t, Partial value) { writer_.insert(ahead(t), std::move(value)); }
 
   // lift(i) gives the partial of the item at times[i]; returns how many were late.
   template <class Lift>

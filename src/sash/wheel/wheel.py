@@ -416,10 +416,10 @@ def interval(self: WheelAnswers, length: Duration, *, arg: Any = None) -> Any:
 
     A watermark inside a grain counts from where that grain begins: the rest of it is still open.
     """
-    units = _units(self, length)
-    if units < 0:
+    whole = units(self, length)
+    if whole < 0:
         raise ValueError(f"interval({length!r}) is negative. Use the length of time before the watermark.")
-    return self._interval(units, arg)
+    return self._interval(whole, arg)
 
 
 def group_by(self: WheelAnswers, start: Any, end: Any, every: Duration) -> list[tuple[int, Any]]:
@@ -430,13 +430,7 @@ def group_by(self: WheelAnswers, start: Any, end: Any, every: Duration) -> list[
     >>> w.group_by(0, 90, "30s")
     [(0, 1), (30, None), (60, 2)]
     """
-    step = _units(self, every)
-    if step < 1:
-        raise ValueError(f"every={every!r} is not a length of time. Use at least one grain.")
-    first, last = (int(read_times([t] if not isinstance(t, str) else np.array([t], "datetime64[us]"), self._unit)[0]) for t in (start, end))
-    if first > last:
-        self.query(first, last)  # says so
-    return [(at, self.query(at, min(at + step, last))) for at in range(first, last, step)]
+    return [(first, self.query(first, last)) for first, last in buckets(self, start, end, every)]
 
 
 def explain(self: WheelAnswers, start: Any, end: Any, *, clamp: bool = False) -> Plan:
@@ -455,7 +449,19 @@ def explain(self: WheelAnswers, start: Any, end: Any, *, clamp: bool = False) ->
     return explained(self, start, end, clamp)
 
 
-def _units(self: WheelAnswers, length: Duration) -> int:
+def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration) -> list[tuple[int, int]]:
+    """Cut [start, end) into buckets; the last ends at ``end``."""
+    step = units(self, every)
+    if step < 1:
+        raise ValueError(f"every={every!r} is not a length of time. Use at least one grain.")
+    first, last = (int(read_times([t] if not isinstance(t, str) else np.array([t], "datetime64[us]"), self._unit)[0]) for t in (start, end))
+    if first > last:
+        self.query(first, last)  # says so
+    return [(at, min(at + step, last)) for at in range(first, last, step)]
+
+
+def units(self: WheelAnswers, length: Duration) -> int:
+    """Read a length of time in a wheel's units."""
     return Shape(self._unit, 1, (), (), ()).units(length, "length")
 
 

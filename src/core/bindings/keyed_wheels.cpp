@@ -1,0 +1,632 @@
+// Keyed wheels for Python: keys to numbers, columns in, answers per key and over all keys
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "any_keyed_wheels.hpp"
+#include "keyed/arrow.hpp"
+#include "keyed/names.hpp"
+#include "wheel_answers.hpp"
+
+namespace sash {
+namespace {
+
+using keyed::KeyColumn;
+
+// --- keys as bytes and back
+
+template <class T>
+void append_bytes(std::string& out, const T& value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+[[noreturn]] void refuse_key(nb::handle key) {
+  raise("TypeError", text(key) + " can't be a key. Keys are ints that fit 64 bits, floats, bools, text, bytes, None, and tuples of these.");
+}
+
+void write_key(nb::handle key, std::string& out, bool within = false) {
+  PyObject* o = key.ptr();
+  auto bytes = [&](char type, const char* data, Py_ssize_t n) {
+    out.push_back(type);
+    append_bytes(out, static_cast<std::uint32_t>(n));
+    out.append(data, static_cast<std::size_t>(n));
+  };
+  if (o == Py_None) {
+    out.push_back('n');
+  } else if (PyBool_Check(o)) {
+    out.push_back('b');
+    out.push_back(o == Py_True);
+  } else if (PyLong_Check(o) || (!PyFloat_Check(o) && PyIndex_Check(o))) {
+    nb::object index = nb::steal(PyNumber_Index(o));
+    int overflow = 0;
+    std::int64_t value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    if (overflow) refuse_key(key);
+    out.push_back('i');
+    append_bytes(out, value);
+  } else if (PyFloat_Check(o)) {
+    double value = PyFloat_AS_DOUBLE(o);
+    if (value != value) value = std::numeric_limits<double>::quiet_NaN();
+    if (value == 0) value = 0;
+    out.push_back('f');
+    append_bytes(out, value);
+  } else if (PyUnicode_Check(o)) {
+    Py_ssize_t n = 0;
+    const char* data = PyUnicode_AsUTF8AndSize(o, &n);
+    if (!data) throw nb::python_error();
+    bytes('s', data, n);
+  } else if (PyBytes_Check(o)) {
+    bytes('y', PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o));
+  } else if (PyTuple_Check(o) && !within) {
+    out.push_back('t');
+    append_bytes(out, static_cast<std::uint32_t>(PyTuple_GET_SIZE(o)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) write_key(PyTuple_GET_ITEM(o, i), out, true);
+  } else {
+    refuse_key(key);
+  }
+}
+
+// Reads one value off the front; ValueError where the bytes are damaged.
+nb::object read_key(std::string_view& in) {
+  auto take = [&](std::size_t n) {
+    if (in.size() < n) throw std::invalid_argument("a stored key ends too early");
+    std::string_view out = in.substr(0, n);
+    in.remove_prefix(n);
+    return out;
+  };
+  auto number = [&]<class T>(T value) {
+    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    return value;
+  };
+  switch (take(1)[0]) {
+    case 'n':
+      return nb::none();
+    case 'b':
+      return nb::bool_(take(1)[0] != 0);
+    case 'i':
+      return nb::int_(number(std::int64_t{}));
+    case 'f':
+      return nb::float_(number(double{}));
+    case 's': {
+      std::string_view bytes = take(number(std::uint32_t{}));
+      PyObject* made = PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), nullptr);
+      if (!made) throw nb::python_error();
+      return nb::steal(made);
+    }
+    case 'y': {
+      std::string_view bytes = take(number(std::uint32_t{}));
+      return nb::bytes(bytes.data(), bytes.size());
+    }
+    case 't': {
+      nb::list values;
+      for (auto n = number(std::uint32_t{}); n > 0; --n) values.append(read_key(in));
+      return nb::tuple(values);
+    }
+  }
+  throw std::invalid_argument("a stored key is of no known type");
+}
+
+// --- the wheels themselves
+
+class KeyedHandle final : public WheelAnswers {
+ public:
+  using Ids = std::vector<std::uint32_t>;
+
+  // levels: (ticks per slot, slots retained or 0) from the grain up.
+  KeyedHandle(nb::object aggregation, nb::object dtype, std::int64_t unit, Time grain, Time start, nb::list levels, std::size_t write_ahead,
+              std::size_t few)
+      : WheelAnswers(Clock(unit), grain, ItemReader(std::move(aggregation), std::move(dtype))) {
+    settings_.grain = grain;
+    settings_.start = start;
+    settings_.write_ahead = write_ahead;
+    settings_.few = few;
+    settings_.commutative = nb::cast<bool>(this->aggregation().attr("commutative"));
+    for (nb::handle level : levels) settings_.levels.push_back({nb::cast<std::int64_t>(level[0]), nb::cast<std::int64_t>(level[1])});
+    wheels_ = make_keyed_wheels(items_.definition(), settings_);
+  }
+
+  bool insert(nb::handle key, nb::handle value, nb::handle time) {
+    Work work(*this);
+    Time t = clock_.read(time);
+    std::string name;
+    write_key(key, name);
+    return put(name, value, t);
+  }
+
+  // keys: columns as (letter, array) pairs, or a list of Python keys.
+  std::size_t insert_many(nb::object keys, bool as_tuple, nb::object values, const Times& times) {
+    nb::object columns = nb::module_::import_("sash.swag.columns");
+    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false));
+    auto rows = nb::cast<std::size_t>(read_in[3]);
+    check_rows(rows, times.size(), "values");
+    if (rows == 0) return 0;
+    Work work(*this);
+    check_times(times);
+    if (!read_in[0].is_none() && !items_.definition()->object) {
+      ItemColumns in(read_in[0], rows);
+      BatchKeys batch = encode(keys, as_tuple, rows);
+      settle(in.kinds);
+      nb::gil_scoped_release unlocked;
+      Ids ids = numbered(batch, times.data(), wheels_->all().watermark());
+      return wheels_->insert_column(ids.data(), in.parts.data(), in.parts.size(), times.data());
+    }
+    nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
+    std::vector<std::string> names = written(encode(keys, as_tuple, rows));
+    std::size_t i = 0, late = 0;
+    for (nb::handle value : list) {
+      late += !put(names[i], value, times(i));
+      ++i;
+    }
+    return late;
+  }
+
+  // Slices of plain numbers: columns of them, as sash.swag.columns.numbers gives them.
+  std::size_t insert_slices(nb::object keys, bool as_tuple, const std::string& form, nb::list columns, const Times& times) {
+    static const std::pair<const char*, SliceForm> forms[] = {
+        {"value", SliceForm::value}, {"count", SliceForm::count}, {"mean", SliceForm::mean}, {"both", SliceForm::both}};
+    SliceForm made_of = SliceForm::value;
+    for (auto& [name, known] : forms)
+      if (form == name) made_of = known;
+    if (times.size() == 0) return 0;
+    Work work(*this);
+    check_times(times);
+    ItemColumns in(columns, times.size());
+    BatchKeys batch = encode(keys, as_tuple, times.size());
+    settle({std::max(in.kinds[0], made_of == SliceForm::both ? in.kinds[1] : in.kinds[0])});
+    if (items_.definition()->object) raise("TypeError", "these wheels hold Python partials. Pass the slices as a list of these.");
+    nb::gil_scoped_release unlocked;
+    Ids ids = numbered(batch, times.data(), wheels_->all().closed());
+    return wheels_->insert_slices(ids.data(), made_of, in.parts.data(), times.data());
+  }
+
+  // Slices as Python partials.
+  std::size_t insert_partials(nb::object keys, bool as_tuple, nb::list partials, const Times& times) {
+    check_rows(partials.size(), times.size(), "partials");
+    if (times.size() == 0) return 0;
+    Work work(*this);
+    check_times(times);
+    if (!items_.definition()->object) {
+      if (!blank_)
+        raise("TypeError", "these wheels hold " + dtype() +
+                               " items in native form, which Python partials do not combine with. Insert slices only, or use "
+                               "KeyedWheels(..., dtype='object').");
+      ItemReader as_objects = items_;
+      as_objects.restore(nb::make_tuple(nb::object(items_.state()[0]), nb::bool_(true), nb::object(items_.state()[2])));
+      become(as_objects.definition(), nullptr);
+      items_.adopt(as_objects);
+    }
+    blank_ = false;
+    std::vector<std::string> names = written(encode(keys, as_tuple, times.size()));
+    std::size_t late = 0;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (times(i) < wheels_->all().closed()) {
+        wheels_->refuse();
+        ++late;
+        continue;
+      }
+      std::uint32_t number = place(names[i]);
+      guarded([&] { wheels_->insert_slice(number, times(i), nb::object(partials[i])); });
+      names_.number(names[i]);
+    }
+    return late;
+  }
+
+  void advance_to(nb::handle time) {
+    Work work(*this);
+    Time to = clock_.read(time);
+    if (wheels_->native()) {
+      nb::gil_scoped_release unlocked;
+      wheels_->advance(to);
+    } else {
+      guarded([&] { wheels_->advance(to); });
+    }
+  }
+
+  nb::object key_query(nb::handle key, nb::handle start, nb::handle end, nb::handle arg) {
+    Work work(*this);
+    Time from = clock_.bound(start), to = clock_.bound(end);
+    return range(from, to, [&] {
+      auto k = find(key);
+      return k ? wheels_->query(*k, from, to, arg) : wheels_->empty(from, to, arg);
+    });
+  }
+  nb::object key_landmark(nb::handle key, nb::handle arg) {
+    Work work(*this);
+    auto k = find(key);
+    nb::object out;
+    guarded([&] { out = k ? wheels_->landmark(*k, arg) : wheels_->nothing(arg); });
+    return out;
+  }
+  nb::object key_interval(nb::handle key, Time length, nb::handle arg) {
+    Work work(*this);
+    Time to = wheels_->all().closed(), from = to - length;
+    return range(from, to, [&] {
+      auto k = find(key);
+      return k ? wheels_->query(*k, from, to, arg) : wheels_->empty(from, to, arg);
+    });
+  }
+
+  // (keys, values) of the keys that hold something in a range.
+  nb::object query_each(nb::handle start, nb::handle end) {
+    Work work(*this);
+    Time from = clock_.bound(start), to = clock_.bound(end);
+    return range(from, to, [&]() -> nb::object {
+      KeyedResults found = each(from, to);
+      nb::list keys, values;
+      for (std::size_t i = 0; i < found.keys.size(); ++i) {
+        keys.append(key_of(found.keys[i]));
+        values.append(found.scalars.empty() ? found.objects[i] : to_python(found.scalars[i]));
+      }
+      return nb::make_tuple(keys, values);
+    });
+  }
+
+  // The keys of the n largest values, of one-number results; None where results are something else.
+  nb::object top(std::size_t n, nb::handle start, nb::handle end) {
+    Work work(*this);
+    Time from = clock_.bound(start), to = clock_.bound(end);
+    if (!items_.one_number()) return nb::none();
+    return range(from, to, [&]() -> nb::object {
+      KeyedResults found = each(from, to);
+      std::vector<std::uint32_t> order;
+      {
+        nb::gil_scoped_release unlocked;
+        for (std::uint32_t i = 0; i < found.keys.size(); ++i)
+          if (found.scalars[i].kind != Scalar::none) order.push_back(i);
+        auto value = [&](std::uint32_t i) -> const Scalar& { return found.scalars[i]; };
+        std::size_t wanted = std::min(n, order.size());
+        std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(wanted), order.end(), [&](auto a, auto b) {
+          if (greater(value(a), value(b))) return true;
+          return !greater(value(b), value(a)) && a < b;
+        });
+        order.resize(wanted);
+      }
+      nb::list out;
+      for (auto i : order) out.append(nb::make_tuple(key_of(found.keys[i]), to_python(found.scalars[i])));
+      return out;
+    });
+  }
+
+  // Per level, how many slots that hold something a query of a key reads.
+  std::vector<std::size_t> slots_read(nb::handle key, nb::handle start, nb::handle end) {
+    Work work(*this);
+    Time from = clock_.bound(start), to = clock_.bound(end);
+    std::vector<std::size_t> out(settings_.levels.size(), 0);
+    range(from, to, [&] {
+      if (auto k = find(key)) out = wheels_->slots_read(*k, from, to);
+      return nb::none();
+    });
+    return out;
+  }
+
+  std::size_t size() const { return names_.size(); }
+  bool has(nb::handle key) { return find(key).has_value(); }
+  nb::list keys() const {
+    nb::list out;
+    for (std::uint32_t i = 0; i < names_.size(); ++i) out.append(key_of(i));
+    return out;
+  }
+  std::uint64_t late() const { return wheels_->late(); }
+  std::size_t bytes() const { return wheels_->bytes() + names_.memory(); }
+
+  void merge(KeyedHandle& other) {
+    if (&other == this) raise("ValueError", "keyed wheels can't be merged into themselves. Copy them first if that is meant.");
+    Work work(*this), theirs(other);
+    if (wheels_->drops() || other.wheels_->drops())
+      raise("ValueError", "keyed wheels that drop slots can't be merged: the ticks of every key are needed. Use retention='keep'.");
+    if (items_.definition()->types != other.items_.definition()->types ||
+        items_.definition()->object != other.items_.definition()->object) {
+      if (!blank_ && !other.blank_)
+        raise("ValueError", "one holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
+      KeyedHandle& empty = blank_ ? *this : other;
+      KeyedHandle& full = blank_ ? other : *this;
+      empty.become(full.items_.definition(), nullptr);
+      empty.items_.adopt(full.items_);
+    }
+    Ids number;
+    keyed::KeyNames names = names_;
+    for (std::size_t i = 0; i < other.names_.size(); ++i) number.push_back(names.number(other.names_.name(i)));
+    wheels_->grow(names.size());
+    guarded([&] { wheels_->merge(*other.wheels_, number); });
+    names_ = std::move(names);
+    settings_.start = wheels_->all().start();
+    blank_ &= other.blank_;
+  }
+
+  void check() {
+    Work work(*this);
+    try {
+      wheels_->check();
+    } catch (const std::logic_error& broken) {
+      raise("AssertionError", broken.what());
+    }
+  }
+
+  nb::tuple state() {
+    Work work(*this);
+    Saved saved = wheels_->save();
+    nb::bytes numbers(reinterpret_cast<const char*>(saved.numbers.data()), saved.numbers.size() * sizeof(std::int64_t));
+    std::string names;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      append_bytes(names, static_cast<std::uint32_t>(names_.name(i).size()));
+      names.append(names_.name(i));
+    }
+    return nb::make_tuple(items_.state(), nb::bool_(blank_), settings_.start, numbers, saved.partials,
+                          nb::bytes(names.data(), names.size()));
+  }
+
+  void restore(nb::tuple state) {
+    Work work(*this);
+    ItemReader items = items_;
+    items.restore(nb::object(state[0]));
+    auto bytes = nb::cast<nb::bytes>(state[3]);
+    Saved saved;
+    saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
+    std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
+    saved.partials = nb::object(state[4]);
+    settings_.start = nb::cast<Time>(state[2]);
+    auto loaded = make_keyed_wheels(items.definition(), settings_);
+    loaded->load(saved);
+    auto stored = nb::cast<nb::bytes>(state[5]);
+    std::string_view left(stored.c_str(), stored.size());
+    keyed::KeyNames names;
+    while (!left.empty()) {
+      std::uint32_t n = 0;
+      if (left.size() >= 4) std::memcpy(&n, left.data(), 4);
+      if (left.size() < 4 + std::size_t{n}) throw std::invalid_argument("a stored key ends too early");
+      std::string_view name = left.substr(4, n);
+      std::size_t known = names.size();
+      if (names.number(name) != known) throw std::invalid_argument("a key is stored twice");
+      read_key(name);
+      if (!name.empty()) throw std::invalid_argument("a stored key is longer than it says");
+      left.remove_prefix(4 + n);
+    }
+    loaded->grow(names.size());
+    wheels_ = std::move(loaded);
+    names_ = std::move(names);
+    items_ = std::move(items);
+    blank_ = nb::cast<bool>(state[1]);
+  }
+
+ protected:
+  const AnyView& begin() override {
+    start_work();
+    return wheels_->all();
+  }
+  void end() override { busy_ = false; }
+
+ private:
+  static constexpr const char* at_work = "these wheels are at work already. A callable of an aggregation may not call its own wheels.";
+
+  // The keys of a batch: numbers within it, and what each number stands for.
+  struct BatchKeys {
+    keyed::Vec<std::int32_t> ids;
+    std::vector<std::string> names;
+  };
+
+  void start_work() {
+    if (!broken_.empty())
+      raise("BrokenWindow", "an earlier call was broken off by " + broken_ +
+                                ", and the wheels could not be put back. Build them again, or load bytes stored before.");
+    if (busy_) raise("RuntimeError", at_work);
+    busy_ = true;
+  }
+
+  class Work {
+   public:
+    explicit Work(KeyedHandle& w) : wheels_(w) { w.start_work(); }
+    ~Work() { wheels_.busy_ = false; }
+
+   private:
+    KeyedHandle& wheels_;
+  };
+
+  template <class Step>
+  void guarded(Step step) {
+    try {
+      step();
+    } catch (nb::python_error& e) {
+      if (wheels_->torn()) broken_ = text(e.value());
+      throw;
+    }
+  }
+
+  template <class Step>
+  nb::object range(const Time& from, const Time& to, Step step) {
+    nb::object out;
+    guarded([&] { out = refusing(wheels_->all(), from, to, [&]() -> nb::object { return step(); }); });
+    return out;
+  }
+
+  static void check_rows(std::size_t rows, std::size_t times, const char* what) {
+    if (rows != times)
+      raise("ValueError",
+            "there are " + std::to_string(rows) + " " + what + " but " + std::to_string(times) + " times. Pass one time each.");
+  }
+
+  static void check_times(const Times& times) {
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (times(i) > Wheel<Count>::latest || times(i) < -Wheel<Count>::latest)
+        raise("OverflowError",
+              "time " + std::to_string(times(i)) + " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
+  }
+
+  // One item of a key; the key is known only once its item is in.
+  bool put(const std::string& name, nb::handle value, Time t) {
+    if (t < wheels_->all().watermark()) return wheels_->refuse(), false;
+    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
+    std::uint32_t number = place(name);
+    nb::object shown = items_.definition()->object ? nb::object(nb::int_(t)) : nb::object();
+    guarded([&] { wheels_->insert(number, t, items_.row().data(), items_.value(), shown); });
+    names_.number(name);
+    return true;
+  }
+
+  // The number of a key, or the one it would get; there is room for it.
+  std::uint32_t place(const std::string& name) {
+    auto known = names_.find(name);
+    if (known) return *known;
+    wheels_->grow(names_.size() + 1);
+    return static_cast<std::uint32_t>(names_.size());
+  }
+
+  std::optional<std::uint32_t> find(nb::handle key) const {
+    std::string name;
+    write_key(key, name);
+    return names_.find(name);
+  }
+
+  nb::object key_of(std::uint32_t number) const {
+    std::string_view name = names_.name(number);
+    return read_key(name);
+  }
+
+  static bool greater(const Scalar& a, const Scalar& b) {
+    if (a.kind == Scalar::integer && b.kind == Scalar::integer) return a.i > b.i;
+    double x = a.kind == Scalar::real ? a.f : static_cast<double>(a.i), y = b.kind == Scalar::real ? b.f : static_cast<double>(b.i);
+    return x > y || (x != x && y == y);  // NaN is the largest
+  }
+
+  KeyedResults each(Time from, Time to) {
+    bool scalars = items_.one_number();
+    if (!wheels_->native() || !scalars) return wheels_->query_each(from, to, names_.size(), scalars);
+    KeyedResults found;
+    {
+      nb::gil_scoped_release unlocked;
+      found = wheels_->query_each(from, to, names_.size(), true);
+    }
+    for (auto& s : found.scalars)
+      if (s.kind == Scalar::overflow) to_python(s);
+    return found;
+  }
+
+  BatchKeys encode(nb::object keys, bool as_tuple, std::size_t rows) const {
+    BatchKeys out;
+    auto wrong = [&](std::size_t n) {
+      raise("ValueError", "there are " + std::to_string(n) + " keys but " + std::to_string(rows) + " rows. Pass one key per row.");
+    };
+    if (as_tuple || nb::isinstance<nb::tuple>(keys)) {
+      std::string types;
+      std::vector<nb::object> held;
+      std::vector<KeyColumn> columns;
+      for (nb::handle column : keys) {
+        types += nb::cast<std::string>(column[0]);
+        nb::object pair = nb::object(column[1]).attr("__arrow_c_array__")();
+        auto* schema = static_cast<keyed::ArrowSchema*>(PyCapsule_GetPointer(nb::object(pair[0]).ptr(), "arrow_schema"));
+        auto* array = static_cast<keyed::ArrowArray*>(PyCapsule_GetPointer(nb::object(pair[1]).ptr(), "arrow_array"));
+        if (!schema || !array) throw nb::python_error();
+        if (static_cast<std::size_t>(array->length) != rows) wrong(static_cast<std::size_t>(array->length));
+        columns.push_back(keyed::key_column(*schema, *array));
+        held.push_back(std::move(pair));
+      }
+      fill(out, columns, types, as_tuple, rows);
+    } else if (nb::isinstance<nb::list>(keys)) {
+      auto list = nb::cast<nb::list>(keys);
+      if (list.size() != rows) wrong(list.size());
+      keyed::KeyNames distinct;
+      std::string name;
+      for (nb::handle key : list) {
+        name.clear();
+        write_key(key, name);
+        out.ids.push_back(static_cast<std::int32_t>(distinct.number(name)));
+      }
+      for (std::size_t i = 0; i < distinct.size(); ++i) out.names.emplace_back(distinct.name(i));
+    } else {  // one column of integers
+      auto ints = nb::cast<Times>(keys);
+      if (ints.size() != rows) wrong(ints.size());
+      KeyColumn column;
+      column.kind = KeyColumn::fixed;
+      column.width = 8;
+      column.data = reinterpret_cast<const char*>(ints.data());
+      fill(out, {column}, "i", false, rows);
+    }
+    return out;
+  }
+
+  static void fill(BatchKeys& out, const std::vector<KeyColumn>& columns, const std::string& types, bool as_tuple, std::size_t rows) {
+    nb::gil_scoped_release unlocked;
+    keyed::Encoded encoded = keyed::encode_keys(columns, rows);
+    out.ids = std::move(encoded.ids);
+    out.names.resize(encoded.keys.size());
+    for (std::size_t i = 0; i < out.names.size(); ++i) keyed::rename_key(encoded.keys.key(i), types, as_tuple, out.names[i]);
+  }
+
+  static std::vector<std::string> written(const BatchKeys& batch) {
+    std::vector<std::string> out;
+    for (auto id : batch.ids) out.push_back(batch.names[static_cast<std::size_t>(id)]);
+    return out;
+  }
+
+  // The numbers of a batch's keys, by row; new keys are numbered in the order of their first row that is not late.
+  Ids numbered(const BatchKeys& batch, const Time* times, Time open) {
+    constexpr std::uint32_t unknown = 0xFFFFFFFFu;
+    Ids number(batch.names.size(), unknown), out(batch.ids.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      auto id = static_cast<std::size_t>(batch.ids[i]);
+      if (number[id] == unknown && times[i] >= open) number[id] = names_.number(batch.names[id]);
+      out[i] = number[id];
+    }
+    wheels_->grow(std::max<std::size_t>(names_.size(), 1));
+    for (std::size_t i = 0; i < out.size(); ++i)
+      if (out[i] == unknown) out[i] = 0;  // late: its key is only fetched
+    return out;
+  }
+
+  void settle(const std::vector<Item::Kind>& kinds) {
+    items_.settle(kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    blank_ = false;
+  }
+
+  void become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
+    auto rebuilt = make_keyed_wheels(next, settings_);
+    if (promoted)
+      rebuilt->promote_from(*wheels_, *promoted);
+    else
+      rebuilt->load_blank(wheels_->save());
+    wheels_ = std::move(rebuilt);
+  }
+
+  WheelSettings settings_;
+  std::unique_ptr<AnyKeyedWheels> wheels_;
+  keyed::KeyNames names_;
+  bool blank_ = true;  // only nulls so far
+  bool busy_ = false;
+  std::string broken_;  // the first error that tore the wheels
+};
+
+const Binding bind(21, [](nb::module_& m) {
+  nb::class_<KeyedHandle, WheelAnswers>(m, "KeyedWheelsCore", "Wheels of many keys under one clock.", nb::dynamic_attr())
+      .def(nb::init<nb::object, nb::object, std::int64_t, Time, Time, nb::list, std::size_t, std::size_t>(), nb::arg("aggregation"),
+           nb::arg("dtype").none(), nb::arg("unit"), nb::arg("grain"), nb::arg("start"), nb::arg("levels"), nb::arg("write_ahead"),
+           nb::arg("few"))
+      .def("insert", &KeyedHandle::insert, nb::arg("key").none(), nb::arg("value").none(), nb::arg("time").none())
+      .def("insert_many", &KeyedHandle::insert_many, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("values"), nb::arg("times"))
+      .def("insert_slices", &KeyedHandle::insert_slices, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("form"), nb::arg("columns"),
+           nb::arg("times"))
+      .def("insert_partials", &KeyedHandle::insert_partials, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("partials"), nb::arg("times"))
+      .def("advance_to", &KeyedHandle::advance_to, nb::arg("time").none())
+      .def("key_query", &KeyedHandle::key_query, nb::arg("key").none(), nb::arg("start").none(), nb::arg("end").none(),
+           nb::arg("arg") = nb::none())
+      .def("key_landmark", &KeyedHandle::key_landmark, nb::arg("key").none(), nb::arg("arg") = nb::none())
+      .def("key_interval", &KeyedHandle::key_interval, nb::arg("key").none(), nb::arg("length"), nb::arg("arg") = nb::none())
+      .def("query_each", &KeyedHandle::query_each, nb::arg("start").none(), nb::arg("end").none())
+      .def("top", &KeyedHandle::top, nb::arg("n"), nb::arg("start").none(), nb::arg("end").none())
+      .def("slots_read", &KeyedHandle::slots_read, nb::arg("key").none(), nb::arg("start").none(), nb::arg("end").none())
+      .def("__len__", &KeyedHandle::size)
+      .def("has", &KeyedHandle::has, nb::arg("key").none())
+      .def("keys", &KeyedHandle::keys)
+      .def_prop_ro("late", &KeyedHandle::late)
+      .def_prop_ro("nbytes", &KeyedHandle::bytes)
+      .def("merge", &KeyedHandle::merge, nb::arg("other"))
+      .def("check", &KeyedHandle::check)
+      .def("state", &KeyedHandle::state)
+      .def("restore", &KeyedHandle::restore);
+});
+
+}  // namespace
+}  // namespace sash

@@ -1,0 +1,184 @@
+// Keyed wheels on every monoid behind AnyKeyedWheels
+
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "../wheel/keyed.hpp"
+#include "any_keyed_wheels.hpp"
+#include "wheel_impl.hpp"
+
+namespace sash {
+
+template <class Face>
+class KeyedWheelsImpl final : public AnyKeyedWheels {
+ public:
+  using Monoid = typename Face::Monoid;
+  using Partial = typename Face::Partial;
+  using Wheels = KeyedWheels<Monoid>;
+
+  KeyedWheelsImpl(const DefinitionPtr& definition, const WheelSettings& settings)
+      : face_(definition), wheels_(face_.monoid(), settings), all_(face_, wheels_.all().view()) {}
+
+  bool native() const override { return Face::native; }
+  const AnyView& all() const override { return all_; }
+  std::uint64_t late() const override { return wheels_.all().late(); }
+  void grow(std::size_t keys) override { wheels_.grow(keys); }
+  void refuse() override { wheels_.refuse(); }
+
+  bool insert(std::uint32_t key, Time t, const Item* items, nb::handle value, nb::handle time) override {
+    return wheels_.insert(key, t, face_.lift(items, value, time, t));
+  }
+
+  std::size_t insert_column([[maybe_unused]] const std::uint32_t* keys, [[maybe_unused]] const ItemColumn* parts,
+                            [[maybe_unused]] std::size_t n, [[maybe_unused]] const Time* times) override {
+    if constexpr (Face::native) return columns(keys, parts, n, times, Wheels::item);
+    return 0;
+  }
+
+  std::size_t insert_slices([[maybe_unused]] const std::uint32_t* keys, [[maybe_unused]] SliceForm form,
+                            [[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] const Time* times) override {
+    if constexpr (Face::native) {
+      std::size_t rows = parts[0].size;
+      auto put = [&](auto lift) { return wheels_.insert_many(keys, times, rows, Wheels::slice, lift); };
+      auto whole = [](const Item& item) { return item.kind == Item::integer ? item.i : static_cast<std::int64_t>(item.f); };
+      if (form == SliceForm::value) return columns(keys, parts, 1, times, Wheels::slice);
+      if constexpr (std::is_same_v<Monoid, Count>)
+        if (form == SliceForm::count) return put([&](std::size_t i) { return whole(parts[0][i]); });
+      if constexpr (std::is_same_v<Monoid, Mean<std::int64_t>> || std::is_same_v<Monoid, Mean<double>>)
+        if (form == SliceForm::mean)
+          return put([&](std::size_t i) {
+            Item sum = parts[0][i];
+            Partial p = face_.lift(&sum, nb::handle(), nb::handle(), times[i]);
+            p.count = whole(parts[1][i]);
+            return p;
+          });
+      if (form == SliceForm::both)
+        return put([&](std::size_t i) {
+          Item low = parts[0][i], high = parts[1][i];
+          return face_.monoid().combine(face_.lift(&low, nb::handle(), nb::handle(), times[i]),
+                                        face_.lift(&high, nb::handle(), nb::handle(), times[i]));
+        });
+      throw std::logic_error("slices of a form that their aggregation does not have");
+    }
+    return 0;
+  }
+
+  bool insert_slice([[maybe_unused]] std::uint32_t key, [[maybe_unused]] Time t, [[maybe_unused]] nb::object partial) override {
+    if constexpr (!Face::native) return wheels_.insert(key, t, PyRef(std::move(partial)), Wheels::slice);
+    return false;
+  }
+
+  void advance(Time to) override { wheels_.advance(to); }
+
+  nb::object nothing(nb::handle arg) override { return face_.lower(face_.identity(), arg); }
+  nb::object empty(Time from, Time to, nb::handle arg) override {
+    wheels_.range(from, to);
+    return nothing(arg);
+  }
+  nb::object query(std::uint32_t key, Time from, Time to, nb::handle arg) override {
+    return lowered(wheels_.query(key, wheels_.range(from, to)), arg);
+  }
+  nb::object landmark(std::uint32_t key, nb::handle arg) override { return lowered(wheels_.landmark(key), arg); }
+
+  KeyedResults query_each(Time from, Time to, std::size_t keys, bool scalars) override {
+    KeyedResults out;
+    auto range = wheels_.range(from, to);
+    for (std::uint32_t k = 0; k < keys; ++k) {
+      auto found = wheels_.query(k, range);
+      if (!found) continue;
+      out.keys.push_back(k);
+      if (scalars)
+        out.scalars.push_back(face_.scalar(*found));
+      else
+        out.objects.push_back(face_.lower(*found, nb::none()));
+    }
+    return out;
+  }
+
+  std::vector<std::size_t> slots_read(std::uint32_t key, Time from, Time to) override {
+    return wheels_.slots_read(key, wheels_.range(from, to));
+  }
+
+  bool drops() const override { return wheels_.drops(); }
+  void merge(AnyKeyedWheels& other, const std::vector<std::uint32_t>& number) override {
+    wheels_.merge(dynamic_cast<KeyedWheelsImpl&>(other).wheels_, number);
+  }
+
+  bool torn() const override { return wheels_.torn(); }
+  std::size_t bytes() const override { return wheels_.bytes(); }
+  void check() override {
+    wheels_.check([this](const Partial& a, const Partial& b) { return face_.same(a, b); });
+  }
+
+  Saved save() override {
+    SaveArchive<Partial> ar;
+    wheels_.archive(ar);
+    return {std::move(ar.numbers), face_.to_bytes(ar.partials), ar.partials.size()};
+  }
+  void load(const Saved& saved) override {
+    load_partials(saved.numbers, face_.from_bytes(saved.partials), [](const Partial& p) { return p; });
+  }
+  void load_blank(const Saved& saved) override {
+    std::vector<Partial> blank(saved.count, face_.identity());
+    load_partials(saved.numbers, blank, [](const Partial& p) { return p; });
+  }
+
+  void promote_from(AnyKeyedWheels& narrower, const std::vector<bool>& parts) override {
+    if constexpr (std::is_same_v<Face, ErasedFace>) {
+      auto& other = dynamic_cast<KeyedWheelsImpl&>(narrower);
+      take_over(other, [&](const Erased& p) { return promoted(face_, other.face_, parts, p); });
+    } else if constexpr (Face::native) {
+      using Narrow = typename NarrowerOf<Monoid>::type;
+      if constexpr (!std::is_void_v<Narrow>)
+        take_over(dynamic_cast<KeyedWheelsImpl<NativeFace<Narrow>>&>(narrower),
+                  [](const typename Narrow::Partial& p) { return Narrow::promote(p); });
+    }
+  }
+
+  template <class>
+  friend class KeyedWheelsImpl;
+
+ private:
+  nb::object lowered(const std::optional<Partial>& found, nb::handle arg) { return found ? face_.lower(*found, arg) : nothing(arg); }
+
+  std::size_t columns(const std::uint32_t* keys, const ItemColumn* parts, std::size_t n, const Time* times, typename Wheels::Kind kind) {
+    std::size_t rows = parts[0].size;
+    if constexpr (requires { typename Monoid::Input; }) {  // a kernel: one column, read as it is
+      using Input = typename Monoid::Input;
+      const ItemColumn& column = parts[0];
+      Monoid kernel = face_.monoid();
+      auto lifted = [&](const auto* values) {
+        return wheels_.insert_many(keys, times, rows, kind,
+                                   [&](std::size_t i) { return kernel.lift(static_cast<Input>(values[i]), times[i]); });
+      };
+      if (!column.nulls) return column.type == ItemType::int64 ? lifted(column.ints) : lifted(column.floats);
+    }
+    std::vector<Item> row(n);
+    return wheels_.insert_many(keys, times, rows, kind, [&](std::size_t i) {
+      for (std::size_t p = 0; p < n; ++p) row[p] = parts[p][i];
+      return face_.lift(row.data(), nb::handle(), nb::handle(), times[i]);
+    });
+  }
+
+  template <class Stored, class Convert>
+  void load_partials(const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
+    LoadArchive<Stored, Convert> ar(numbers, partials, convert);
+    wheels_.archive(ar);
+    if (!ar.done()) throw std::invalid_argument("the stored wheels are longer than they say");
+  }
+
+  template <class Other, class Convert>
+  void take_over(Other& other, Convert convert) {
+    SaveArchive<typename Other::Partial> ar;
+    other.wheels_.archive(ar);
+    load_partials(ar.numbers, ar.partials, convert);
+  }
+
+  Face face_;
+  Wheels wheels_;
+  ViewImpl<Face, const WheelView<Monoid>&> all_;
+};
+
+}  // namespace sash
