@@ -9,11 +9,13 @@ struct BlockFibaWindow {
   template <class M>
   using On = ByTime<BlockFiba<M>, Time>;
 };
-// In block_fiba_ties.cpp.
-std::unique_ptr<AnyWindow> make_block_fiba_keeping_ties(const DefinitionPtr& definition, const Options& options);
+struct BlockFibaKeepingTies {
+  template <class M>
+  using On = ByTime<BlockFiba<M, TimeSeq>, TimeSeq>;
+};
 
 static std::unique_ptr<AnyWindow> make(const DefinitionPtr& definition, const Options& options) {
-  if (options.keep_ties) return make_block_fiba_keeping_ties(definition, options);
+  if (options.keep_ties) return make_window<BlockFibaKeepingTies, Heat::cold>(definition, options);
   return make_window<BlockFibaWindow, Heat::hot>(definition, options);
 }
 
