@@ -7,7 +7,23 @@ import sys
 
 import sash
 
-ROOMS = ["time", "errors", "codec", "agg", "swag", "planner", "rolling", "keyed", "wheel", "spark", "bench", "demo", "cli"]
+ROOMS = [
+    "time",
+    "errors",
+    "codec",
+    "agg",
+    "swag",
+    "planner",
+    "rolling",
+    "keyed",
+    "wheel",
+    "spark",
+    "pipeline",
+    "bench",
+    "demo",
+    "commands",
+    "cli",
+]
 SOURCE = pathlib.Path(sash.__file__).parent
 
 

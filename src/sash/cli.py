@@ -4,27 +4,59 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 # subcommand: (module with add_arguments(parser) and run(args) -> exit code, one line of help)
 COMMANDS = {
+    "run": ("sash.commands.run", "run a declared pipeline: windows, rolling features and tiles, from any Spark source to any sink"),
+    "query": ("sash.commands.query", "ask a tile store about any range of time, also while a stream writes it; without Spark"),
+    "explain": ("sash.commands.explain", "say what would be chosen and why: for a window, a slide, a wheel, a pipeline"),
+    "inspect": ("sash.commands.inspect", "look into a checkpoint: keys, slices, bytes, watermark, definition"),
     "bench": ("sash.bench.command", "measure: the papers' figures, and races against what users run today"),
     "demo": ("sash.demo", "stream the 2013 New York flights through Spark and prove that stream = batch"),
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand and return its exit code."""
+    """Run a subcommand and return its exit code: 0, 1 if it failed, 2 if it was asked wrongly."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = argparse.ArgumentParser(prog="sash", description="Sliding-window aggregation for Python and Spark.")
+    parser = _Parser(prog="sash", description="Sliding-window aggregation for Python and Spark.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_)
         if given[:1] == [name]:  # the others are listed, not imported
             importlib.import_module(module).add_arguments(command)
     args = parser.parse_args(given)
-    return int(importlib.import_module(COMMANDS[args.command][0]).run(args))
+    return _guarded(args)
+
+
+def _guarded(args: argparse.Namespace) -> int:
+    """Run a subcommand; what a user can mend is one line without a traceback."""
+    from sash.errors import SashError
+
+    try:
+        code = int(importlib.import_module(COMMANDS[args.command][0]).run(args))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print(f"\nsash {args.command}: stopped", file=sys.stderr)
+        return 130
+    except (SashError, ImportError, OSError) as error:
+        print(f"sash {args.command}: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from sash.agg.base import Aggregation, Native
 from sash.errors import OutOfOrderError
 from sash.swag.columns import Numbers, column, length, numbers, objects, results
 
-__all__ = ["slide"]
+__all__ = ["explain_slide", "slide"]
 
 Array = np.ndarray[Any, Any]
 Closed = Literal["right", "left", "both", "neither"]
@@ -61,6 +61,41 @@ def slide(
     if plan.by is not None:
         return _by_key(plan)
     return _run(plan, np.array([0, plan.count]))
+
+
+def explain_slide(
+    agg: Aggregation, *, size: int | None = None, period: Any = None, order: Literal["time", "arrival"] = "time", dtype: str = "float64"
+) -> str:
+    """Say how slide() would run over numbers (dtype int64 or float64) or Python objects (object), and why not otherwise.
+
+    >>> from sash import agg
+    >>> print(explain_slide(agg.max(), size=3))
+    max of float64 by count, 3 items
+      array      whole array in the core: suffixes of one block, prefixes of the next, 3 combines an item   <- chosen
+      ranked     only for median, quantile, ith_smallest, distinct, top_k and bottom_k
+      windows    a window driven item by item from Python: for what the core can't do on arrays
+    """
+    values: Any = [None] if dtype == "object" else np.zeros(1, dtype)
+    plan = _Plan(values, agg, size, None if period is None else np.zeros(1, np.int64), period, None, order, "right", "auto")
+    loops = {"time": "suffixes made anew where Two-Stacks would flip", "arrival": "an out-of-order window follows the largest time"}
+    how = "suffixes of one block, prefixes of the next" if size else loops[order]
+    cost = "amortised log d combines for an item d places late" if order == "arrival" else "3 combines an item"
+    named = re.sub(r"(?:^|_)(\w)", lambda m: m[1].upper(), _default_algorithm(plan))
+    lines = {
+        "array": f"whole array in the core: {how}, {cost}",
+        "ranked": "whole array in the core: stretches are ranked at once, a result is a few steps from the last",
+        "windows": f"{named}, driven item by item from Python",
+    }
+    chosen = "ranked" if plan.ranked else "array" if plan.native is not None else "windows"
+    why_not = {
+        "array": f"{agg.name} of {dtype} items has no kernel that runs over arrays",
+        "ranked": "only for median, quantile, ith_smallest, distinct, top_k and bottom_k" + (", by time" if order == "arrival" else ""),
+        "windows": "a window driven item by item from Python: for what the core can't do on arrays",
+    }
+    asked = f"by count, {size:,} items" if size else f"by time, {times_.duration_text(times_.duration(period))}, in order of {order}"
+    head = f"{agg.name} of {dtype} {asked}"
+    body = [f"  {name:10} {lines[name] + '   <- chosen' if name == chosen else why_not[name]}" for name in lines]
+    return "\n".join([head, *sorted(body, key=lambda line: "<- chosen" not in line)])
 
 
 class _Plan:
@@ -275,11 +310,14 @@ def _window_class(name: str) -> type[_core.Window]:
     return cls
 
 
-def _run_windows(plan: _Plan, starts: Array, order: Array | None) -> Array:
-    default = "fiba" if plan.order == "arrival" else "daba_lite" if plan.aggregation.associative else "recalc"
+def _default_algorithm(plan: _Plan) -> str:
     if plan.numbers is not None and plan.aggregation.name in ranks.MEDIAN_LIKE and plan.closed in _NEVER_EMPTY:
-        default = "order_statistics"
-    make = _window_class(default if plan.algorithm == "auto" else plan.algorithm)
+        return "order_statistics"
+    return "fiba" if plan.order == "arrival" else "daba_lite" if plan.aggregation.associative else "recalc"
+
+
+def _run_windows(plan: _Plan, starts: Array, order: Array | None) -> Array:
+    make = _window_class(_default_algorithm(plan) if plan.algorithm == "auto" else plan.algorithm)
     items = _items(plan)
     keys = plan.times
     if order is not None:

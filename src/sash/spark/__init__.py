@@ -21,5 +21,6 @@ from sash.spark.explain import explain  # noqa: E402
 from sash.spark.metrics import metrics  # noqa: E402
 from sash.spark.session import session  # noqa: E402
 from sash.spark.state import read_state  # noqa: E402
+from sash.spark.tile_sink import tile_sink  # noqa: E402
 
-__all__ = ["explain", "metrics", "read_state", "rolling", "session", "tiles", "windows"]
+__all__ = ["explain", "metrics", "read_state", "rolling", "session", "tile_sink", "tiles", "windows"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sash.errors import SashError
 from sash.time import duration_text, timestamp_text
 
-__all__ = ["BeyondWatermark", "Misaligned", "NotRetained", "length_text", "merge_refusal", "refusal", "time_text"]
+__all__ = ["BeyondWatermark", "Misaligned", "NotRetained", "TileStoreError", "length_text", "merge_refusal", "refusal", "time_text"]
 
 
 class BeyondWatermark(SashError, ValueError):
@@ -18,6 +18,10 @@ class NotRetained(SashError, ValueError):
 
 class Misaligned(SashError, ValueError):
     """A time or a length is not a multiple of the wheel's grain."""
+
+
+class TileStoreError(SashError, ValueError):
+    """A tile store can't be read, or refuses a write: it is damaged, of another definition, or another query's."""
 
 
 _DATED = 366 * 86_400_000_000  # closer to the epoch than a year, a time is more likely a plain number

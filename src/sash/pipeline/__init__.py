@@ -1,0 +1,1 @@
+"""Declared pipelines: a TOML file read and checked, run on Spark, watched."""

@@ -1,0 +1,130 @@
+"""What a running pipeline says of itself: a line per query, in place on a terminal, one after the other elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from sash.spark import metrics
+
+__all__ = ["Meter", "Screen", "source_files"]
+
+_BAR: Final = 20
+
+
+class Meter:
+    """Counts what one query has done, from Spark's progress reports."""
+
+    def __init__(self, name: str, files: Mapping[str, int] | None, checkpoint: Path | None) -> None:
+        self.name = name
+        self._files, self._checkpoint = files, checkpoint
+        self._before = self._bytes_taken()
+        self._seen = -1
+        self._began = time.monotonic()
+        self.rows = self.late = self.batches = 0
+        self.keys = self.slices = self.state_bytes = 0
+        self.watermark: str | None = None
+        self.rate = 0.0
+
+    def read(self, query: Any) -> bool:
+        """Take in the reports of a query; whether there was a new one."""
+        new = [progress for progress in query.recentProgress if progress.batchId > self._seen]
+        for progress in new:
+            counted = metrics(progress)
+            self._seen = progress.batchId
+            self.batches += 1
+            self.rows += counted["rows"]
+            self.late += counted["late"]
+            self.rate = float(progress.processedRowsPerSecond or 0)
+            if progress.stateOperators:
+                self.keys, self.slices = counted["keys"], counted["slices"]
+                self.state_bytes = sum(operator.memoryUsedBytes for operator in progress.stateOperators)
+            watermark = progress.eventTime.get("watermark")
+            if watermark and not watermark.startswith("1970-01-01T00:00:00"):
+                self.watermark = watermark[:19].replace("T", " ")
+        return bool(new)
+
+    def share(self) -> float | None:
+        """How much of what was there at the start is done, None where that is not known."""
+        if not self._files:
+            return None
+        todo = sum(self._files.values()) - self._before
+        return 1.0 if todo <= 0 else min((self._bytes_taken() - self._before) / todo, 1.0)
+
+    def _bytes_taken(self) -> int:
+        """The bytes of the source's files that are in committed batches."""
+        if self._files is None or self._checkpoint is None:
+            return 0
+        commits = [int(p.name) for p in (self._checkpoint / "commits").glob("[0-9]*") if p.name.isdecimal()]
+        done = max(commits, default=-1)
+        taken = set()
+        for log in (self._checkpoint / "sources" / "0").glob("[0-9]*"):
+            for line in log.read_text().splitlines()[1:]:
+                entry = json.loads(line)
+                if entry.get("batchId", 0) <= done:
+                    taken.add(os.path.basename(entry["path"]))
+        return sum(size for name, size in self._files.items() if os.path.basename(name) in taken)
+
+    def line(self) -> str:
+        """One line: the bar where the end is known, rows, rows/s, watermark, late rows, state."""
+        share = self.share()
+        bar = "" if share is None else f"[{'#' * round(share * _BAR):-<{_BAR}}] {share:4.0%}  "
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        facts = [
+            f"{self.rows:,} rows",
+            f"{self.rows / seconds:,.0f} rows/s",
+            f"watermark {self.watermark or 'none yet'}",
+            f"{self.late:,} late",
+            f"state {self.keys:,} keys, {self.slices:,} slices, {self.state_bytes / 1e6:.1f} MB",
+        ]
+        return f"{self.name:10} {bar}{', '.join(facts)}"
+
+
+class Screen:
+    """Shows meters: over the old lines on a terminal, else a line whenever a batch is done."""
+
+    def __init__(self, meters: list[Meter], out: TextIO | None = None) -> None:
+        self._meters = meters
+        self._out = sys.stdout if out is None else out
+        self._live = self._out.isatty()
+        self._drawn = False
+        self._last = 0.0
+
+    def show(self, changed: list[Meter], *, last: bool = False) -> None:
+        """Draw what changed."""
+        if not self._live:
+            for meter in changed:
+                print(meter.line(), file=self._out, flush=True)
+            return
+        now = time.monotonic()
+        if not last and not changed and now - self._last < 0.5:
+            return
+        self._last = now
+        if self._drawn:
+            self._out.write(f"\x1b[{len(self._meters)}A")
+        width = os.get_terminal_size(self._out.fileno()).columns or 80
+        for meter in self._meters:
+            self._out.write(f"\r\x1b[K{meter.line()[: width - 1]}\n")
+        self._out.flush()
+        self._drawn = True
+
+
+def source_files(path: str | None) -> dict[str, int] | None:
+    """The files that a local source has now, with their sizes; None where that is not known."""
+    import glob
+
+    from sash.spark.tile_sink import local_path
+
+    local = None if path is None else local_path(path)
+    if local is None:
+        return None
+    found: dict[str, int] = {}
+    for place in glob.glob(str(local)):
+        inside = [p for p in Path(place).rglob("*") if p.is_file()] if os.path.isdir(place) else [Path(place)]
+        found |= {str(p): p.stat().st_size for p in inside if not p.name.startswith(("_", "."))}
+    return found
