@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from sash.bench.experiments import EXPERIMENTS, module_of
@@ -44,3 +45,80 @@ def test_one_cell_says_what_was_measured_and_on_what(capsys):
 def test_a_wrong_setting_is_an_error_not_a_fast_number(capsys, arguments, message):
     assert main(["bench", *arguments.split()]) == 1
     assert message in capsys.readouterr().err
+
+
+TINY = {
+    "fifo": "--algorithm two_stacks_lite --agg bloom --size 64 --rounds 500",
+    "dynamic": "--algorithm daba --size 64 --rounds 500",
+    "latency": "--algorithm fiba --size 256 --distance 16 --rounds 500",
+    "ooo": "--algorithm b_tree --size 256 --distance 16 --delays scattered --rounds 500",
+    "bulk-evict": "--algorithm amta --size 256 --bulk 16 --rounds 20",
+    "bulk": "--algorithm fiba_singly --size 256 --bulk 16 --distance 32 --rounds 20",
+    "debs12": "--period 10m --rounds 100000",
+    "citibike": "--period 1d --rounds 8000",
+    "sharing": "--window 16 --size 256 --rounds 200",
+    "coarse": "--window 16 --size 256 --rounds 3200",
+    "freelist": "--size 4096 --bulk 64 --rounds 20",
+    "memory": "--size 1000",
+    "slide": "--size 5000 --window 100",
+    "median": "--size 5000 --window 100",
+    "quantile": "--size 5000 --window 100",
+    "distinct": "--size 5000 --window 100",
+    "top-k": "--size 5000 --window 100",
+    "udf": "--size 5000 --window 100",
+    "key": "--size 5000 --window 10 --keys 7",
+}
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_experiment_runs_at_a_tiny_size_checks_itself_and_draws(capsys, tmp_path, name):
+    if name == "udf":
+        pytest.importorskip("numba")
+    document, picture = tmp_path / "it.json", tmp_path / "it.png"
+    written = ["--json", str(document), "--plot", str(picture)]
+    assert main(["bench", name, *TINY[name].split(), "--repeats", "1", *written]) == 0
+    told = json.loads(document.read_text())
+    cells = told.get("cells", [told])
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) > len(cells)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    module = module_of(name)
+    assert all(finding.why for finding in module.findings(name, cells))
+
+
+def test_contenders_that_disagree_are_an_error(monkeypatch, capsys):
+    from sash.bench import peers
+
+    def wrong(race, data):
+        return peers.Contender(lambda: data.values + 1e-3, race.size)
+
+    monkeypatch.setitem(peers.PEERS, "numpy", ("numpy", wrong))
+    assert main(["bench", "slide", "--agg", "sum", "--by", "count", "--window", "10", "--size", "1000"]) == 1
+    assert "numpy and sash disagree" in capsys.readouterr().err
+
+
+def test_a_window_that_does_not_hold_what_is_claimed_is_an_error(monkeypatch, capsys):
+    from sash.bench import cells, streams
+
+    def emptied(*arguments):
+        return real(*arguments) | {"smallest": 3}
+
+    real = cells._core.bench
+    monkeypatch.setattr(cells._core, "bench", emptied)
+    assert main(["bench", "fifo", "--algorithm", "daba_lite", "--size", "64", "--rounds", "10"]) == 1
+    assert "the window held 3 to 64 entries, not the 64" in capsys.readouterr().err
+
+    monkeypatch.setattr(streams._core, "bench_shape", lambda times, period: {"n": times * 0, "m": times * 0, "d": times * 0})
+    assert main(["bench", "citibike", "--algorithm", "fiba", "--period", "1d", "--rounds", "8000"]) == 1
+    assert "fiba held" in capsys.readouterr().err
+
+
+def test_the_shape_of_a_stream_by_hand():
+    #  time    0  3  1  7  2(late: 7 - 5 = 2)  4  7
+    #  in it   0  03 013 37  37              347 347       period 5: (newest - 5, newest]
+    from sash import _core
+
+    found = _core.bench_shape(np.array([0, 3, 1, 7, 2, 4, 7]), 5)
+    assert found["n"].tolist() == [1, 2, 3, 2, 2, 3, 3]
+    assert found["m"].tolist() == [0, 0, 0, 2, 0, 0, 0]
+    assert found["d"].tolist() == [0, 0, 1, 0, 2, 1, 0]

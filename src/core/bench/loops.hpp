@@ -21,7 +21,9 @@
 namespace sash::bench {
 
 struct Outcome {
-  double seconds = 0;
+  double seconds = 0;             // of the last lap
+  std::vector<double> laps = {};  // rounds that follow one another on one window, timed apart
+  std::uint64_t filled = 0;       // combines before the first round, where they are counted
   std::uint64_t rounds = 0, items = 0;
   std::size_t smallest = SIZE_MAX, largest = 0;
   std::vector<std::uint32_t> ticks;  // of single rounds, where asked for
@@ -42,6 +44,12 @@ struct Counted : M {
     return M::combine(a, b);
   }
 };
+
+// Notes what filling the window took.
+template <class M>
+void started(Outcome& out) {
+  if constexpr (requires { M::combines; }) out.filled = M::combines;
+}
 
 template <class T>
 void consume(const T& value) {
@@ -69,9 +77,28 @@ Input item(std::uint64_t i) {
   return static_cast<Input>(i % 101 + 1);
 }
 
+// Times laps of so many rounds each as a whole, or every round by itself.
+template <class Round>
+void time_rounds(Outcome& out, std::uint64_t rounds, std::size_t laps, bool one_by_one, Round round) {
+  if (one_by_one) out.ticks.reserve(rounds * laps);
+  for (std::uint64_t lap = 0, i = 0; lap < laps; ++lap) {
+    Clock clock;
+    std::uint64_t stop = i + rounds;
+    if (one_by_one)
+      for (; i < stop; ++i) {
+        std::uint64_t start = ticks();
+        round(i);
+        out.ticks.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks() - start, UINT32_MAX)));
+      }
+    else
+      for (; i < stop; ++i) round(i);
+    out.laps.push_back(out.seconds = clock.seconds());
+  }
+}
+
 // In order: n items in the window, then rounds.
 template <class Window, class M>
-Outcome fifo(Window& window, const M& monoid, std::size_t n, std::uint64_t rounds, bool latency) {
+Outcome fifo(Window& window, const M& monoid, std::size_t n, std::uint64_t rounds, std::size_t laps, bool latency) {
   using Input = typename M::Input;
   for (std::size_t i = 0; i < n; ++i) window.insert(monoid.lift(item<Input>(i), 0));
   Outcome out;
@@ -82,38 +109,31 @@ Outcome fifo(Window& window, const M& monoid, std::size_t n, std::uint64_t round
     window.insert(monoid.lift(item<Input>(i), 0));
     consume(window.query());
   };
-  if (latency) {
-    out.ticks.resize(rounds);
-    for (std::uint64_t i = 0; i < rounds; ++i) {
-      std::uint64_t start = ticks();
-      round(i);
-      out.ticks[i] = static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks() - start, UINT32_MAX));
-    }
-  } else {
-    Clock clock;
-    for (std::uint64_t i = 0; i < rounds; ++i) round(i);
-    out.seconds = clock.seconds();
-  }
+  started<M>(out);
+  time_rounds(out, rounds, laps, latency, round);
   out.saw(window.size());
   return out;
 }
 
 // Grows and shrinks: fills to n with a query each, empties to none without, over and over (the DABA paper's dynamic windows).
 template <class Window, class M>
-Outcome dynamic(Window& window, const M& monoid, std::size_t n, std::uint64_t rounds) {
+Outcome dynamic(Window& window, const M& monoid, std::size_t n, std::uint64_t rounds, std::size_t laps) {
   using Input = typename M::Input;
   Outcome out;
   out.rounds = out.items = rounds;
-  Clock clock;
-  for (std::uint64_t i = 0; i < rounds;) {
-    for (; window.size() < n && i < rounds; ++i) {
+  bool grows = true;
+  auto round = [&](std::uint64_t i) {
+    if (grows) {
       window.insert(monoid.lift(item<Input>(i), 0));
       consume(window.query());
+      if (window.size() == n) out.saw(n), grows = false;
+    } else {
+      window.evict();
+      if (window.size() == 0) grows = true;
     }
-    out.saw(window.size());
-    for (; window.size() > 0 && i < rounds; ++i) window.evict();
-  }
-  out.seconds = clock.seconds();
+  };
+  time_rounds(out, rounds, laps, false, round);
+  out.saw(window.size());
   return out;
 }
 
@@ -136,75 +156,75 @@ inline std::vector<Time> arrivals(std::uint64_t count, std::size_t d, bool scatt
 // Out of order: the window is filled, then every round evicts the oldest, inserts at distance d, and queries. With a
 // fixed distance the newest d entries are put in before, and each insert goes just below them, as in the paper.
 template <class Window, class M>
-Outcome out_of_order(Window& window, const M& monoid, std::size_t n, std::size_t d, std::uint64_t rounds, bool scattered) {
+Outcome out_of_order(Window& window, const M& monoid, std::size_t n, std::size_t d, std::uint64_t rounds, std::size_t laps, bool scattered,
+                     bool latency) {
   using Input = typename M::Input;
   Outcome out;
   out.rounds = out.items = rounds;
-  Clock clock;
-  if (scattered) {
-    std::vector<Time> times = arrivals(n + rounds, d, true);
-    for (std::size_t i = 0; i < n; ++i) window.insert(times[i], monoid.lift(item<Input>(i), times[i]));
+  auto insert = [&](Time t, std::uint64_t i) { window.insert(t, monoid.lift(item<Input>(i), t)); };
+  auto timed = [&](auto time_of) {
     out.saw(window.size());
-    clock = Clock();
-    for (std::uint64_t i = n; i < n + rounds; ++i) {
+    started<M>(out);
+    auto round = [&](std::uint64_t i) {
       window.evict();
-      window.insert(times[i], monoid.lift(item<Input>(i), times[i]));
+      insert(time_of(i), i);
       consume(window.query());
-    }
-    out.seconds = clock.seconds();
+    };
+    time_rounds(out, rounds, laps, latency, round);
+    out.saw(window.size());
+  };
+  if (scattered) {
+    std::vector<Time> times = arrivals(n + rounds * laps, d, true);
+    for (std::size_t i = 0; i < n; ++i) insert(times[i], i);
+    timed([&](std::uint64_t i) { return times[n + i]; });
   } else {
     // Entries below the gap count up from 0, the d above it stand far in the future.
-    auto future = static_cast<Time>(n + rounds + 1);
-    for (std::size_t i = 0; i + d < n; ++i) window.insert(static_cast<Time>(i), monoid.lift(item<Input>(i), 0));
-    for (std::size_t i = 0; i < d; ++i) window.insert(future + static_cast<Time>(i), monoid.lift(item<Input>(i), 0));
-    out.saw(window.size());
-    auto next = static_cast<Time>(n - d);
-    clock = Clock();
-    for (std::uint64_t i = 0; i < rounds; ++i, ++next) {
-      window.evict();
-      window.insert(next, monoid.lift(item<Input>(i), next));
-      consume(window.query());
-    }
-    out.seconds = clock.seconds();
+    auto future = static_cast<Time>(n + rounds * laps + 1);
+    for (std::size_t i = 0; i + d < n; ++i) insert(static_cast<Time>(i), i);
+    for (std::size_t i = 0; i < d; ++i) insert(future + static_cast<Time>(i), i);
+    timed([&](std::uint64_t i) { return static_cast<Time>(n - d + i); });
   }
-  out.saw(window.size());
   return out;
 }
 
-// Bulks of m: evict the m oldest at once, insert m (at distance d where d > 0), query.
+// Bulks of m: evict the m oldest at once, insert m (at distance d where d > 0), query. Ticks are of the evictions.
 template <class Window, class M>
-Outcome bulk(Window& window, const M& monoid, std::size_t n, std::size_t m, std::size_t d, std::uint64_t rounds, bool insert_in_bulk) {
+Outcome bulk(Window& window, const M& monoid, std::size_t n, std::size_t m, std::size_t d, std::uint64_t rounds, std::size_t laps,
+             bool insert_in_bulk) {
   using Input = typename M::Input;
   using Partial = typename M::Partial;
   Outcome out;
   out.rounds = rounds;
   out.items = rounds * m;
-  auto future = static_cast<Time>(n + rounds * m + 1);
+  auto future = static_cast<Time>(n + rounds * laps * m + 1);
   for (std::size_t i = 0; i + d < n; ++i) window.insert(static_cast<Time>(i), monoid.lift(item<Input>(i), 0));
   for (std::size_t i = 0; i < d; ++i) window.insert(future + static_cast<Time>(i), monoid.lift(item<Input>(i), 0));
   out.saw(window.size());
+  started<M>(out);
   std::vector<Time> times(m);
   std::vector<Partial> partials(m, monoid.identity());
   auto next = static_cast<Time>(n - d), oldest = Time{0};
-  out.ticks.resize(rounds);
-  Clock clock;
-  for (std::uint64_t r = 0; r < rounds; ++r) {
+  out.ticks.reserve(rounds * laps);
+  auto round = [&](std::uint64_t) {
     std::uint64_t start = ticks();
     window.bulk_evict(oldest + static_cast<Time>(m) - 1);
-    out.ticks[r] = static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks() - start, UINT32_MAX));
+    out.ticks.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks() - start, UINT32_MAX)));
     oldest += static_cast<Time>(m);
     if (insert_in_bulk) {
       for (std::size_t i = 0; i < m; ++i) {
         times[i] = next++;
         partials[i] = monoid.lift(item<Input>(i), 0);
       }
-      window.bulk_insert(std::span<const Time>(times), std::span<const Partial>(partials));
+      if constexpr (requires { window.bulk_insert(std::span<const Time>(times), std::span<const Partial>(partials)); })
+        window.bulk_insert(std::span<const Time>(times), std::span<const Partial>(partials));
+      else
+        for (std::size_t i = 0; i < m; ++i) window.insert(times[i], partials[i]);
     } else {
       for (std::size_t i = 0; i < m; ++i, ++next) window.insert(next, monoid.lift(item<Input>(i), 0));
     }
     consume(window.query());
-  }
-  out.seconds = clock.seconds();
+  };
+  time_rounds(out, rounds, laps, false, round);
   out.saw(window.size());
   return out;
 }

@@ -5,7 +5,9 @@
 
 #include <string>
 
+#include "../adapters/in_order.hpp"
 #include "../bench/loops.hpp"
+#include "../bench/windows.hpp"
 #include "../registry.hpp"
 #include "../swag/amta.hpp"
 #include "../swag/bint.hpp"
@@ -29,56 +31,45 @@ namespace {
 
 using bench::Counted;
 using bench::Outcome;
+using bench::PlainRing;
+using bench::Singly;
+using bench::Stamped;
 
 struct Experiment {
   std::string kind, algorithm, aggregation;
   std::size_t size, distance, bulk;
   std::uint64_t rounds;
+  std::size_t laps;
   bool scattered;
   std::size_t min_arity;
-};
-
-// The loop every in-order figure is also given as a ratio to: a ring buffer and a running sum.
-template <class M>
-class PlainRing {
- public:
-  using Partial = typename M::Partial;
-  explicit PlainRing(M monoid, std::size_t capacity) : monoid_(monoid), ring_(capacity + 1, monoid.identity()), sum_(monoid.identity()) {}
-  void insert(Partial v) {
-    sum_ = monoid_.combine(sum_, v);
-    ring_[tail_] = v;
-    if (++tail_ == ring_.size()) tail_ = 0;
-    ++size_;
-  }
-  void evict() {
-    sum_ = monoid_.inverse(sum_, ring_[head_]);
-    if (++head_ == ring_.size()) head_ = 0;
-    --size_;
-  }
-  Partial query() const { return sum_; }
-  std::size_t size() const { return size_; }
-
- private:
-  M monoid_;
-  std::vector<Partial> ring_;
-  Partial sum_;
-  std::size_t head_ = 0, tail_ = 0, size_ = 0;
 };
 
 [[noreturn]] void refuse(const Experiment& e) {
   throw nb::value_error(
       (e.kind + " has no cell for algorithm " + e.algorithm + " with aggregation " + e.aggregation +
        (e.min_arity ? " and a min arity" : "") +
-       ". Use an algorithm that takes that order of items, and sum, sum_int, max or geomean; only fiba and b_tree have a min arity.")
+       ". Use an algorithm that takes that order of items, and sum, sum_int, max, geomean or bloom; only fiba and b_tree have a min arity.")
           .c_str());
 }
 
 template <class M>
 Outcome in_order(const Experiment& e, const M& monoid) {
-  if ((e.kind != "fifo" && e.kind != "latency" && e.kind != "dynamic") || e.min_arity) refuse(e);
+  if (e.min_arity) refuse(e);
+  bool bulk = e.kind == "bulk" || e.kind == "bulk-evict";
+  if (bulk ? e.distance > 0 : e.kind == "ooo" || e.distance > 0) refuse(e);
+  if (bulk) {
+    auto run = [&]<class Algorithm>(std::type_identity<Algorithm>) {
+      InOrder<Algorithm> window(monoid, 0);
+      return bench::bulk(window, monoid, e.size, e.bulk, 0, e.rounds, e.laps, e.kind == "bulk");
+    };
+    if (e.algorithm == "daba_lite") return run(std::type_identity<DabaLite<M>>{});
+    if (e.algorithm == "two_stacks_lite") return run(std::type_identity<TwoStacksLite<M>>{});
+    if (e.algorithm == "amta") return run(std::type_identity<Amta<M>>{});
+    refuse(e);
+  }
   auto run = [&](auto window) {
-    if (e.kind == "dynamic") return bench::dynamic(window, monoid, e.size, e.rounds);
-    return bench::fifo(window, monoid, e.size, e.rounds, e.kind == "latency");
+    if (e.kind == "dynamic") return bench::dynamic(window, monoid, e.size, e.rounds, e.laps);
+    return bench::fifo(window, monoid, e.size, e.rounds, e.laps, e.kind == "latency");
   };
   if (e.algorithm == "daba_lite") return run(DabaLite<M>(monoid));
   if (e.algorithm == "daba") return run(Daba<M>(monoid));
@@ -98,53 +89,30 @@ Outcome in_order(const Experiment& e, const M& monoid) {
   refuse(e);
 }
 
-// In order on an out-of-order algorithm: the times count up.
-template <class Window>
-class Stamped {
- public:
-  using Partial = typename Window::Partial;
-  explicit Stamped(Window& window) : window_(window) {}
-  void insert(Partial v) { window_.insert(next_++, std::move(v)); }
-  void evict() { window_.evict(); }
-  Partial query() const { return window_.query(); }
-  std::size_t size() const { return window_.size(); }
-
- private:
-  Window& window_;
-  Time next_ = 0;
-};
-
 template <class Window, class M>
-Outcome any_order(const Experiment& e, Window& window, const M& monoid) {
-  if (e.kind == "fifo" || e.kind == "latency") {
-    Stamped<Window> stamped(window);
-    return bench::fifo(stamped, monoid, e.size, e.rounds, e.kind == "latency");
-  }
-  if (e.kind == "dynamic") {
-    Stamped<Window> stamped(window);
-    return bench::dynamic(stamped, monoid, e.size, e.rounds);
-  }
-  if (e.kind == "ooo") return bench::out_of_order(window, monoid, e.size, e.distance, e.rounds, e.scattered);
+Outcome any_order(const Experiment& e, Window window, const M& monoid) {
+  bool latency = e.kind == "latency";
+  if (e.kind == "ooo" || (latency && e.distance > 0))
+    return bench::out_of_order(window, monoid, e.size, e.distance, e.rounds, e.laps, e.scattered, latency);
   if (e.kind == "bulk" || e.kind == "bulk-evict")
-    return bench::bulk(window, monoid, e.size, e.bulk, e.distance, e.rounds, e.kind == "bulk");
+    return bench::bulk(window, monoid, e.size, e.bulk, e.distance, e.rounds, e.laps, e.kind == "bulk");
+  Stamped<Window> stamped(std::move(window));
+  if (e.kind == "fifo" || latency) return bench::fifo(stamped, monoid, e.size, e.rounds, e.laps, latency);
+  if (e.kind == "dynamic") return bench::dynamic(stamped, monoid, e.size, e.rounds, e.laps);
   refuse(e);
 }
 
 template <class M>
 Outcome run_on(const Experiment& e, const M& monoid) {
-  std::size_t arity = e.min_arity;
-  if (e.algorithm == "fiba") {
-    Fiba<M> window = arity ? Fiba<M>(monoid, arity) : Fiba<M>(monoid);
-    return any_order(e, window, monoid);
+  bool singly = e.algorithm == "fiba_singly", bulk = e.kind == "bulk" || e.kind == "bulk-evict";
+  if (e.algorithm == "fiba" || (singly && bulk)) {
+    Fiba<M> window = e.min_arity ? Fiba<M>(monoid, e.min_arity) : Fiba<M>(monoid);
+    if (!singly) return any_order(e, std::move(window), monoid);
+    Singly<Fiba<M>> looping(std::move(window));
+    return bench::bulk(looping, monoid, e.size, e.bulk, e.distance, e.rounds, e.laps, e.kind == "bulk");
   }
-  if (e.algorithm == "b_tree") {
-    BTree<M> window = arity ? BTree<M>(monoid, arity) : BTree<M>(monoid);
-    return any_order(e, window, monoid);
-  }
-  if (e.algorithm == "block_fiba" && !arity) {
-    BlockFiba<M> window(monoid);
-    return any_order(e, window, monoid);
-  }
+  if (e.algorithm == "b_tree") return any_order(e, e.min_arity ? BTree<M>(monoid, e.min_arity) : BTree<M>(monoid), monoid);
+  if (e.algorithm == "block_fiba" && !e.min_arity) return any_order(e, BlockFiba<M>(monoid), monoid);
   return in_order(e, monoid);
 }
 
@@ -154,6 +122,7 @@ Outcome with_aggregation(const Experiment& e, Call call) {
   if (e.aggregation == "sum_int") return call(Sum<std::int64_t>{});
   if (e.aggregation == "max") return call(Max<double>{});
   if (e.aggregation == "geomean") return call(Geomean<double>{});
+  if (e.aggregation == "bloom") return call(bench::Bloom{});
   refuse(e);
 }
 
@@ -163,9 +132,10 @@ static Binding bind(30, [](nb::module_& m) {
   m.def(
       "bench",
       [](const std::string& kind, const std::string& algorithm, const std::string& aggregation, std::size_t size, std::size_t distance,
-         std::size_t bulk, std::uint64_t rounds, bool scattered, std::size_t min_arity, bool count) {
-        Experiment e{kind, algorithm, aggregation, size, distance, bulk, rounds, scattered, min_arity};
-        if (size == 0 || rounds == 0) throw nb::value_error("an experiment needs a window of at least 1 and at least 1 round.");
+         std::size_t bulk, std::uint64_t rounds, std::size_t laps, bool scattered, std::size_t min_arity, bool count) {
+        Experiment e{kind, algorithm, aggregation, size, distance, bulk, rounds, laps, scattered, min_arity};
+        if (size == 0 || bulk == 0 || rounds == 0 || laps == 0)
+          throw nb::value_error("an experiment needs a window and bulks of at least 1 item, and at least 1 round and repeat.");
         if (distance >= size)
           throw nb::value_error("the distance is not smaller than the window: nothing would be out of order. Use a larger size.");
         if (bulk > size - distance)
@@ -183,19 +153,22 @@ static Binding bind(30, [](nb::module_& m) {
           }
         }
         nb::dict result;
-        result["seconds"] = out.seconds;
+        nb::list laps_;
+        for (double seconds : out.laps) laps_.append(seconds);
+        result["laps"] = laps_;
         result["rounds"] = out.rounds;
         result["items"] = out.items;
         result["smallest"] = out.smallest;
         result["largest"] = out.largest;
-        result["combines"] = combines;
+        result["combines"] = combines - out.filled;
         auto* ticks = new std::vector<std::uint32_t>(std::move(out.ticks));
         nb::capsule owner(ticks, [](void* p) noexcept { delete static_cast<std::vector<std::uint32_t>*>(p); });
         result["ticks"] = nb::ndarray<nb::numpy, std::uint32_t, nb::ndim<1>>(ticks->data(), {ticks->size()}, owner);
         return result;
       },
       nb::arg("kind"), nb::arg("algorithm"), nb::arg("aggregation"), nb::arg("size"), nb::arg("distance"), nb::arg("bulk"),
-      nb::arg("rounds"), nb::arg("scattered"), nb::arg("min_arity"), nb::arg("count"), "Run one cell of an experiment in the core.");
+      nb::arg("rounds"), nb::arg("laps"), nb::arg("scattered"), nb::arg("min_arity"), nb::arg("count"),
+      "Run one cell of an experiment in the core.");
 });
 
 }  // namespace sash

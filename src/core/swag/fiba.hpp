@@ -78,6 +78,8 @@ class Fiba {
   const ProbeOf<M>& probe() const { return probe_; }
   // Bytes of all nodes, those that wait to be reused included.
   std::size_t bytes() const { return nodes_.bytes_held(); }
+  // Takes apart at once what waits to be reused, in time linear in it.
+  void trim() { nodes_.tend_all(); }
 
   void clear() {
     TreeNodes<Key, Partial> fresh(min_arity());

@@ -81,7 +81,7 @@ class TreeNodes {
   TreeNodes(const TreeNodes&) = delete;
   TreeNodes& operator=(const TreeNodes&) = delete;
   ~TreeNodes() {
-    while (waiting_[0] || waiting_[1]) take_apart(waiting_[0] == nullptr);
+    tend_all();
     for (Link*& spare : spare_)
       while (spare) ::operator delete(std::exchange(spare, spare->next));
   }
@@ -284,6 +284,10 @@ class TreeNodes {
   void tend(std::size_t size) {
     if (entries_waiting_ <= size) return;
     for (int i = 0; i < 4 && (waiting_[0] || waiting_[1]); ++i) take_apart(waiting_[0] == nullptr);
+  }
+
+  void tend_all() {
+    while (waiting_[0] || waiting_[1]) take_apart(waiting_[0] == nullptr);
   }
 
   std::size_t bytes_held() const { return bytes_held_; }

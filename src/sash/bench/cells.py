@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sash import _core
-from sash.bench.machine import pinned, spread
+from sash.bench.machine import nanoseconds_per_tick, pinned, spread
 
-__all__ = ["Cell", "measure_cell"]
+__all__ = ["Cell", "latencies", "measure_cell"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,46 +29,36 @@ class Cell:
     min_arity: int = 0
 
 
-def _run(cell: Cell, rounds: int, count: bool = False) -> dict[str, Any]:
-    outcome: dict[str, Any] = _core.bench(
-        cell.experiment,
-        cell.algorithm,
-        cell.agg,
-        cell.size,
-        cell.distance,
-        cell.bulk,
-        rounds,
-        cell.delays == "scattered",
-        cell.min_arity,
-        count,
-    )
+def _run(cell: Cell, rounds: int, laps: int, count: bool = False) -> dict[str, Any]:
+    setting = (cell.experiment, cell.algorithm, cell.agg, cell.size, cell.distance, cell.bulk)
+    outcome: dict[str, Any] = _core.bench(*setting, rounds, laps, cell.delays == "scattered", cell.min_arity, count)
     return outcome
 
 
 def measure_cell(cell: Cell) -> dict[str, Any]:
-    """Measure one cell, and check that the window held what the cell claims while it ran."""
+    """Measure one cell: repeats follow one another on one window; check that it held what the cell claims."""
     with pinned():
-        runs = [_run(cell, cell.rounds) for _ in range(cell.repeats)]
-        counted = _run(cell, min(cell.rounds, 20_000) + 1, count=True)
-        filled = _run(cell, 1, count=True)
-    least, most = min(run["smallest"] for run in runs), max(run["largest"] for run in runs)
-    if cell.experiment != "dynamic" and not least == most == cell.size:
-        raise AssertionError(f"the window held {least} to {most} entries, not the {cell.size} that the experiment claims")
-    result = {**dataclasses.asdict(cell), "window_size": most, "combines_per_item": _per_item(counted, filled)}
+        run = _run(cell, cell.rounds, cell.repeats)
+        counted = _run(cell, max(1, min(cell.rounds, 20_000 // cell.bulk)), 1, count=True)
+    held = (run["smallest"], run["largest"])
+    if held[1] != cell.size or (held[0] != cell.size and cell.experiment != "dynamic"):
+        raise AssertionError(f"the window held {held[0]} to {held[1]} entries, not the {cell.size} that the experiment claims.")
+    result = {**dataclasses.asdict(cell), "window_size": held[1], "combines_per_item": counted["combines"] / counted["items"]}
     if cell.experiment == "latency":
-        return result | {"ticks": _percentiles(np.concatenate([run["ticks"] for run in runs]))}
-    rates = [run["items"] / run["seconds"] for run in runs]
-    result |= {"throughput": spread(rates)["median"], "spread": spread(rates)}
+        return result | latencies([run["ticks"]])
+    rates = spread([run["items"] / seconds for seconds in run["laps"]])
+    result |= {"throughput": rates["median"], "spread": rates}
     if cell.experiment.startswith("bulk"):
-        result["evict_ticks"] = _percentiles(np.concatenate([run["ticks"] for run in runs]))
+        result["evict"] = latencies([run["ticks"]])
     return result
 
 
-def _per_item(counted: dict[str, Any], filled: dict[str, Any]) -> float:
-    """Leave the combines of the fill out: those of one round more are not its own."""
-    return float((counted["combines"] - filled["combines"]) / (counted["items"] - filled["items"]))
-
-
-def _percentiles(ticks: np.ndarray[Any, Any]) -> dict[str, float]:
+def latencies(runs: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
+    """Make percentiles and a histogram in nanoseconds of cycles counted around single operations."""
+    ns = np.concatenate(runs) * nanoseconds_per_tick()
     named = {"p50": 50, "p99": 99, "p99.9": 99.9, "p99.999": 99.999}
-    return {name: float(np.percentile(ticks, q)) for name, q in named.items()} | {"max": float(ticks.max())}
+    edges = np.geomspace(max(ns.min(), 1), max(ns.max(), 2) * 1.01, 80)
+    return {
+        "ns": {name: float(np.percentile(ns, q)) for name, q in named.items()} | {"max": float(ns.max())},
+        "histogram": {"edges": edges.tolist(), "counts": np.histogram(ns, edges)[0].tolist()},
+    }

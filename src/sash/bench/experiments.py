@@ -49,16 +49,24 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "min_arity": {"type": int, "metavar": "A", "help": "of fiba and b_tree: 2, 4, 8 or 16"},
     "rounds": {"type": int, "metavar": "R", "help": "rounds per repeat"},
     "window": {"type": int, "metavar": "W", "help": "in races: items per window"},
+    "data": {"metavar": "FOLDER", "help": "where the streams of citibike are (default: ../shared/data)"},
+    "period": {"metavar": "P", "help": "of windows by time, e.g. 10m"},
+    "form": {"metavar": "NAME", "help": "which of an experiment's contenders: see its table"},
+    "keys": {"type": int, "metavar": "K", "help": "in races: how many keys"},
     "by": {"choices": ["count", "time"], "help": "in races: windows by count or by time"},
 }
 
 _CELL: Final = ("algorithm", "agg", "size", "rounds", "min_arity")
+_STREAM: Final = ("algorithm", "agg", "period", "rounds", "min_arity")
+_SHAPE: Final = ("algorithm", "size", "window", "rounds", "form")
+_BULK: Final = ("size", "bulk", "rounds", "min_arity", "form")
 _RACE: Final = ("agg", "size", "window", "by")
+_PEERS: Final = "against pandas, Polars, DuckDB, bottleneck, numbagg and NumPy"
 
 EXPERIMENTS: Final[dict[str, Experiment]] = {
     "fifo": Experiment("sash.bench.figures", "throughput in order, by window size (DABA fig. 10, FiBA fig. 13)", _CELL),
     "dynamic": Experiment("sash.bench.figures", "throughput of windows that grow and shrink (DABA fig. 11)", _CELL),
-    "latency": Experiment("sash.bench.figures", "cycles of single rounds (DABA fig. 9, FiBA fig. 12)", _CELL),
+    "latency": Experiment("sash.bench.figures", "nanoseconds of single rounds (DABA fig. 9, FiBA fig. 12)", (*_CELL, "distance")),
     "ooo": Experiment("sash.bench.figures", "throughput by distance, fixed and scattered (FiBA fig. 11)", (*_CELL, "distance", "delays")),
     "bulk-evict": Experiment(
         "sash.bench.figures", "throughput of bulk evictions, by bulk size (bulk FiBA fig. 7, 11)", (*_CELL, "distance", "bulk")
@@ -66,7 +74,21 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "bulk": Experiment(
         "sash.bench.figures", "throughput of bulk evictions and insertions (bulk FiBA fig. 8-9, 12-14)", (*_CELL, "distance", "bulk")
     ),
-    "slide": Experiment("sash.bench.races", "slide() over arrays against pandas, Polars, bottleneck, NumPy and DuckDB", _RACE),
+    "debs12": Experiment("sash.bench.streams", "windows by time over sensor readings (DABA fig. 12)", _STREAM),
+    "citibike": Experiment(
+        "sash.bench.streams", "windows by time over late bicycle trips (FiBA fig. 15, bulk FiBA fig. 15-16)", (*_STREAM, "data")
+    ),
+    "sharing": Experiment("sash.bench.shapes", "two windows of one stream: one tree or two (FiBA fig. 14)", _SHAPE),
+    "coarse": Experiment("sash.bench.shapes", "windows asked every g items, with slices and without (FiBA fig. 18)", _SHAPE),
+    "freelist": Experiment("sash.bench.shapes", "bulk evictions with and without the deferred free list (bulk FiBA fig. 10)", _BULK),
+    "memory": Experiment("sash.bench.memory", "bytes per entry, by algorithm and size", ("algorithm", "size", "min_arity", "by")),
+    "slide": Experiment("sash.bench.races", f"slide() over arrays {_PEERS}", _RACE),
+    "median": Experiment("sash.bench.races", f"rolling medians {_PEERS}", _RACE),
+    "quantile": Experiment("sash.bench.races", f"rolling quantiles {_PEERS}", _RACE),
+    "distinct": Experiment("sash.bench.races", f"distinct values {_PEERS}", _RACE),
+    "top-k": Experiment("sash.bench.races", "the five largest of a window, against DuckDB", _RACE),
+    "udf": Experiment("sash.bench.races", f"a user's function, compiled, {_PEERS}", _RACE),
+    "key": Experiment("sash.bench.races", "slide() by key on all cores, against pandas, Polars and DuckDB", (*_RACE, "keys")),
 }
 
 

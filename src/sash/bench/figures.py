@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from sash.bench import plots
 from sash.bench.cells import Cell, measure_cell
-from sash.bench.experiments import EXPERIMENTS
+from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say
 from sash.bench.tables import columns, rate, varied
 
-__all__ = ["measure", "plot", "table"]
+__all__ = ["findings", "measure", "plot", "table"]
 
 IN_ORDER: Final = (
     "plain_ring",
@@ -30,6 +30,7 @@ IN_ORDER: Final = (
     "block_fiba",
 )
 ANY_ORDER: Final = ("b_tree", "fiba", "block_fiba")
+BULK: Final = ("two_stacks_lite", "daba_lite", "amta", "fiba_singly", "fiba", "block_fiba")  # the first three in order only
 SIZES: Final = (1 << 4, 1 << 10, 1 << 14, 1 << 18, 1 << 22)
 LARGE: Final = 1 << 22
 
@@ -39,23 +40,27 @@ def _fifo(quick: bool) -> list[Cell]:
     inverse = ("plain_ring", "subtract_on_evict")
     cells = [Cell("fifo", name, "sum", size, rounds=rounds) for name in IN_ORDER for size in sizes]
     cells += [Cell("fifo", name, "max", 1 << 14, rounds=rounds) for name in (*IN_ORDER, "monotonic_deque") if name not in inverse]
-    return cells + [Cell("fifo", name, "geomean", 1 << 14, rounds=rounds // 4) for name in IN_ORDER]
+    cells += [Cell("fifo", name, "geomean", 1 << 14, rounds=rounds // 4) for name in IN_ORDER]
+    return cells + [Cell("fifo", name, "bloom", 1 << 14, rounds=rounds // 40) for name in IN_ORDER if name not in inverse]
 
 
 def _dynamic(quick: bool) -> list[Cell]:
-    rounds = 1_000_000 if quick else 10_000_000
-    return [Cell("dynamic", name, "sum", size, rounds=rounds) for name in IN_ORDER if name != "plain_ring" for size in (1 << 10, 1 << 18)]
+    sizes, rounds = ((1 << 10, 1 << 18), 2_000_000) if quick else (SIZES, 10_000_000)
+    return [Cell("dynamic", name, "sum", size, rounds=rounds) for name in IN_ORDER if name != "plain_ring" for size in sizes]
 
 
 def _latency(quick: bool) -> list[Cell]:
     rounds = 1_000_000 if quick else 10_000_000
-    names = ("subtract_on_evict", "two_stacks_lite", "daba", "daba_lite", "flat_fit", "fiba", "block_fiba")
-    return [Cell("latency", name, "sum", 1 << 14, rounds=rounds, repeats=1) for name in names]
+    names = ("subtract_on_evict", "two_stacks", "two_stacks_lite", "daba", "daba_lite", "flat_fit", "fiba", "block_fiba")
+    cells = [Cell("latency", name, "sum", 1 << 14, rounds=rounds, repeats=1) for name in names]
+    if not quick:
+        cells += [Cell("latency", name, "bloom", 1 << 14, rounds=rounds // 10, repeats=1) for name in names[1:]]
+    return cells + [Cell("latency", name, "sum", LARGE, d, rounds=rounds // 2, repeats=1) for name in ANY_ORDER for d in (0, 1 << 20)]
 
 
 def _ooo(quick: bool) -> list[Cell]:
     rounds = 500_000 if quick else 2_000_000
-    distances = (0, 16, 1 << 10, 1 << 20)
+    distances = (0, 16, 1 << 10, 1 << 20) if quick else (0, 1, 16, 1 << 8, 1 << 10, 1 << 14, 1 << 17, 1 << 20)
     fixed = [Cell("ooo", name, "sum", LARGE, d, rounds=rounds) for name in ANY_ORDER for d in distances]
     return fixed + [Cell("ooo", name, "sum", LARGE, d, rounds=rounds, delays="scattered") for name in ANY_ORDER for d in distances[1:]]
 
@@ -63,10 +68,12 @@ def _ooo(quick: bool) -> list[Cell]:
 def _bulk(kind: str) -> Callable[[bool], list[Cell]]:
     def cells(quick: bool) -> list[Cell]:
         bulks = (1, 16, 1 << 10, 1 << 16)
-        distances = (0, 1 << 10, 1 << 20) if kind == "bulk" else (0,)
         items = 1 << (20 if quick else 23)
-        names = ANY_ORDER[1:]
-        return [Cell(kind, name, "sum", LARGE, d, m, max(4, items // m)) for name in names for m in bulks for d in distances]
+        out = [Cell(kind, name, "sum", LARGE, 0, m, max(4, items // m)) for name in BULK for m in bulks]
+        if kind == "bulk":  # late ones, in bulks of 1,024 and one by one
+            late = [(m, d) for m in (1 << 10, 1) for d in (1 << 10, 1 << 20)]
+            out += [Cell(kind, name, "sum", LARGE, d, m, max(4, items // m)) for name in BULK[3:] for m, d in late]
+        return out
 
     return cells
 
@@ -110,7 +117,7 @@ def chosen(name: str, options: argparse.Namespace, figure: list[Cell]) -> list[C
 def _told(cell: Cell) -> dict[str, Any]:
     result = measure_cell(cell)
     shown = result.get("throughput")
-    speed = f"{shown / 1e6:8.1f} M items/s" if shown else f"{result['ticks']['p50']:8.0f} cycles"
+    speed = f"{shown / 1e6:8.1f} M items/s" if shown else f"{result['ns']['p50']:8.0f} ns"
     setting = f"n={cell.size:<8} d={cell.distance:<8} {cell.delays:9} m={cell.bulk:<6}"
     say(f"{cell.experiment:10} {cell.algorithm:18} {cell.agg:8} {setting} {speed}")
     return result
@@ -120,22 +127,143 @@ def table(name: str, cells: list[dict[str, Any]]) -> str:
     """Lay the cells out as text, one line each."""
     settings = varied(cells, [field.name for field in dataclasses.fields(Cell) if field.name not in ("experiment", "repeats")])
     if name == "latency":
-        return columns([*settings, *cells[0]["ticks"]], [[*(c[s] for s in settings), *c["ticks"].values()] for c in cells])
+        head = [*settings, *(f"{name} ns" for name in cells[0]["ns"]), "combines"]
+        return columns(head, [[*(c[s] for s in settings), *c["ns"].values(), c["combines_per_item"]] for c in cells])
     head = [*settings, "M items/s", "least", "greatest", "combines"]
     return columns(head, [[*(c[s] for s in settings), *rate(c), c["combines_per_item"]] for c in cells])
 
 
+def _algorithm(cell: dict[str, Any]) -> str:
+    return str(cell["algorithm"])
+
+
+def _late(cell: dict[str, Any]) -> str:
+    return f"{cell['algorithm']}\nd = {cell['distance']:,}"
+
+
 def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
-    """Draw throughput by what the figure varies, a line per algorithm; of latencies, the percentiles."""
-    axes = figure.subplots()
-    axes.set(title=f"{name}: {EXPERIMENTS[name].help}")
+    """Draw throughput by what the figure varies, a line per algorithm; of latencies, the distribution."""
+    figure.suptitle(f"{name}: {EXPERIMENTS[name].help}", fontsize=11)
     if name == "latency":
-        for cell in cells:
-            axes.plot(list(cell["ticks"]), list(cell["ticks"].values()), marker="o", label=cell["algorithm"])
-        axes.set(yscale="log", ylabel="cycles per round")
-        axes.legend(fontsize=8)
+        figure.set_size_inches(13, 5.5)
+        small = [c for c in cells if c["size"] == cells[0]["size"] and c["agg"] == cells[0]["agg"]]
+        large = [c for c in cells if c["size"] != cells[0]["size"]]
+        panels = figure.subplots(1, 2 if large else 1, squeeze=False).flat
+        for axes, some in zip(panels, [small, large] if large else [small], strict=True):
+            plots.violins(axes, some, _late if some is large else _algorithm)
+            axes.set(title=f"{some[0]['agg']}, n = {some[0]['size']:,}")
         return
     x, label = _AXES[name]
-    sums = [cell for cell in cells if cell["agg"] == cells[0]["agg"] and (x == "distance" or cell["distance"] == 0)]
+    shown = [cell for cell in cells if cell["agg"] == cells[0]["agg"]]
+    late = name == "bulk" and any(cell["distance"] for cell in shown)
+    panels = figure.subplots(1, 2 if late else 1, squeeze=False).flat
+    axes = next(panels)
+    sums = [cell for cell in shown if x == "distance" or cell["distance"] == 0]
     plots.lines(axes, sums, x, "throughput", lambda c: c["algorithm"] if c["delays"] == "fixed" else f"{c['algorithm']}, scattered")
     axes.set(xlabel=label, ylabel="million items per second")
+    if late:
+        figure.set_size_inches(13, 5.5)
+        axes.set(title="in order")
+        axes = next(panels)
+        some = [cell for cell in shown if cell["algorithm"] in BULK[3:] and cell["bulk"] in (1, 1 << 10)]
+        plots.lines(axes, some, "distance", "throughput", lambda c: f"{c['algorithm']}, m = {c['bulk']:,}")
+        axes.set(title="late", xlabel="distance d")
+
+
+def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
+    """Check what the papers say of each figure."""
+    return _CLAIMS[name](cells) if name in _CLAIMS else []
+
+
+def _pick(cells: list[dict[str, Any]], **setting: Any) -> dict[str, dict[str, Any]]:
+    return {c["algorithm"]: c for c in cells if all(c[field] == value for field, value in setting.items())}
+
+
+def _fastest(cells: list[dict[str, Any]]) -> list[Finding]:
+    out = []
+    for aggregation, size in dict.fromkeys((c["agg"], c["size"]) for c in cells):
+        any_monoid = ("plain_ring", "subtract_on_evict", "monotonic_deque")  # these need an inverse, or an order
+        by = {a: c["throughput"] / 1e6 for a, c in _pick(cells, agg=aggregation, size=size).items() if a not in any_monoid}
+        if "two_stacks_lite" not in by or len(by) < 3:
+            continue
+        best = max(by, key=lambda a: by[a])
+        why = f"two_stacks_lite {by['two_stacks_lite']:.1f} M rounds/s" + (f", {best} {by[best]:.1f}" if best != "two_stacks_lite" else "")
+        out.append(Finding(f"fifo: TwoStacksLite is the fastest on average ({aggregation}, n = {size:,})", best == "two_stacks_lite", why))
+    sizes = sorted({c["size"] for c in cells if c["agg"] == "sum"})
+    for algorithm in ("fiba", "block_fiba"):
+        rates = [c["throughput"] / 1e6 for size in sizes if (c := _pick(cells, agg="sum", size=size).get(algorithm))]
+        if len(rates) > 1:
+            why = f"{max(rates):.1f} to {min(rates):.1f} M rounds/s from n = {sizes[0]:,} to {sizes[-1]:,}"
+            out.append(Finding(f"fifo: {algorithm} is flat in n", max(rates) < 2 * min(rates), why))
+    return out
+
+
+def _flattest(cells: list[dict[str, Any]]) -> list[Finding]:
+    by = {a: c["ns"] for a, c in _pick(cells, agg="sum", distance=0, size=1 << 14).items()}
+    worst = [a for a in ("two_stacks", "two_stacks_lite", "flat_fit") if a in by]
+    if "daba_lite" not in by or not worst:
+        return []
+    # The maximum of a run is the machine's: an interrupt strikes any of them.
+    ours, theirs = by["daba_lite"]["p99.999"], {a: by[a]["p99.999"] for a in worst}
+    why = f"p99.999: daba_lite {ours:,.0f} ns, " + ", ".join(f"{a} {ns:,.0f}" for a, ns in theirs.items())
+    return [
+        Finding(
+            "latency: DabaLite is the flattest in the tail, next to algorithms with an O(n) step",
+            all(ours < ns for ns in theirs.values()),
+            why,
+        )
+    ]
+
+
+def _logarithmic(cells: list[dict[str, Any]]) -> list[Finding]:
+    out = []
+    for algorithm, delays in dict.fromkeys((c["algorithm"], c["delays"]) for c in cells if c["algorithm"] != "b_tree"):
+        chosen = sorted((c for c in cells if (c["algorithm"], c["delays"]) == (algorithm, delays)), key=lambda c: c["distance"])
+        if len(chosen) < 3:
+            continue
+        counts = {c["distance"]: c["combines_per_item"] for c in chosen}
+        # From d to d squared, logarithmic work at most doubles; a little is paid whatever d is.
+        low, high = counts.get(1 << 10), counts.get(1 << 20)
+        if low and high:
+            shown = [c for c in chosen if c in (chosen[0], chosen[-1]) or c["distance"] == 1 << 10]
+            steps = (
+                f"{c['combines_per_item']:.1f} combines, {c['throughput'] / 1e6:.1f} M rounds/s at d = {c['distance']:,}" for c in shown
+            )
+            why = "; ".join(steps)
+            out.append(Finding(f"ooo: {algorithm} is logarithmic in d ({delays} delays)", high <= 2.2 * low, why))
+    return out
+
+
+def _bulk_logarithmic(cells: list[dict[str, Any]]) -> list[Finding]:
+    out = []
+    for algorithm in ("fiba", "block_fiba"):
+        by = {c["bulk"]: c["evict"]["ns"]["p50"] for c in cells if c["algorithm"] == algorithm and c["distance"] == 0 and "evict" in c}
+        if {1 << 10, 1 << 16} <= set(by):
+            small, large = by[1 << 10], by[1 << 16]
+            why = f"median bulk eviction: {small:,.0f} ns for m = 1,024, {large:,.0f} ns for m = 65,536"
+            out.append(
+                Finding(
+                    f"bulk-evict: {algorithm} evicts m in O(log m): 64 times the items in at most 3 times the time", large <= 3 * small, why
+                )
+            )
+    return out
+
+
+def _bulk_helps(cells: list[dict[str, Any]]) -> list[Finding]:
+    by = {(c["algorithm"], c["bulk"], c["distance"]): c["throughput"] for c in cells}
+    pairs = [
+        (d, by["fiba", 1 << 10, d] / by["fiba_singly", 1 << 10, d]) for d in (0, 1 << 10, 1 << 20) if ("fiba_singly", 1 << 10, d) in by
+    ]
+    if not pairs:
+        return []
+    why = ", ".join(f"d = {d:,}: {ratio:.1f} times" for d, ratio in pairs)
+    return [Finding("bulk: FiBA's bulk operations beat loops over single ones (m = 1,024)", all(ratio > 1 for _, ratio in pairs), why)]
+
+
+_CLAIMS: Final[dict[str, Callable[[list[dict[str, Any]]], list[Finding]]]] = {
+    "fifo": _fastest,
+    "latency": _flattest,
+    "ooo": _logarithmic,
+    "bulk-evict": _bulk_logarithmic,
+    "bulk": _bulk_helps,
+}

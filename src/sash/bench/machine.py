@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 import statistics
@@ -14,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["facts", "pinned", "spread", "timed"]
+from sash import _core
+
+__all__ = ["facts", "nanoseconds_per_tick", "pinned", "say", "spread", "timed"]
 
 
 def facts() -> dict[str, Any]:
@@ -23,14 +26,14 @@ def facts() -> dict[str, Any]:
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         processor = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), processor)
     versions = {"python": platform.python_version(), "numpy": np.__version__}
-    for name in ("sash", "pandas", "polars", "duckdb", "bottleneck", "pyspark"):
+    for name in ("sash", "pandas", "polars", "duckdb", "bottleneck", "numbagg", "numba", "pyspark"):
         with contextlib.suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return {
         "processor": processor,
         "cores": os.cpu_count(),
         "system": platform.platform(),
-        "compiler": platform.python_compiler(),
+        "compiler": _core.bench_compiler(),
         "versions": versions,
     }
 
@@ -47,6 +50,15 @@ def pinned() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@functools.cache
+def nanoseconds_per_tick() -> float:
+    """Compare the counter that the core's loops read with the clock, over 50 ms."""
+    clock, tick = time.perf_counter_ns(), _core.bench_ticks()
+    while time.perf_counter_ns() - clock < 50_000_000:
+        pass
+    return (time.perf_counter_ns() - clock) / float(_core.bench_ticks() - tick)
 
 
 def timed(call: Callable[[], Any], repeats: int) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from sash.bench.experiments import module_of
 from sash.errors import missing_extra
 
-__all__ = ["bars", "draw", "lines"]
+__all__ = ["draw", "lines", "ratios", "violins"]
 
 Cells = list[dict[str, Any]]
 
@@ -34,24 +35,48 @@ def lines(axes: Any, cells: Cells, x: str, y: str, label: Callable[[dict[str, An
         style = "--" if "scattered" in text else "-"
         axes.plot([max(cell[x], 1) for cell in chosen], [cell[y] * scale for cell in chosen], style, marker="o", markersize=4, label=text)
     axes.set(xscale="log", yscale="log")
-    axes.legend(fontsize=8, ncols=2)
+    if cells:
+        axes.legend(fontsize=8, ncols=2)
 
 
-def bars(axes: Any, cells: Cells, label: Callable[[dict[str, Any]], str], title: str) -> None:
-    """Draw races: a group of bars per cell, a bar per peer, 1 where both are as fast."""
-    peers = sorted({peer for cell in cells for peer in cell["ratios"]})
-    height = 0.8 / max(len(peers), 1)
-    for i, peer in enumerate(peers):
-        places = [j + i * height for j in range(len(cells))]
-        axes.barh(places, [cell["ratios"].get(peer, float("nan")) for cell in cells], height, label=peer)
+def ratios(figure: Any, cells: Cells, label: Callable[[dict[str, Any]], str], title: str) -> None:
+    """Draw races: a row per cell, a mark per peer with its spread; right of the line at 1 we are faster."""
+    figure.set_size_inches(9, max(2.6, 1.4 + 0.27 * len(cells)))
+    axes = figure.subplots()
+    axes.axvspan(1e-9, 1, color="tab:red", alpha=0.06)
     axes.axvline(1, color="black", linewidth=1)
+    for i, peer in enumerate(dict.fromkeys(peer for cell in cells for peer in cell["ratios"])):
+        rows = [j for j, cell in enumerate(cells) if peer in cell["ratios"]]
+        found = [cells[j]["ratios"][peer] for j in rows]
+        ends = [cells[j]["ratio_spread"][peer] for j in rows]
+        bars = [
+            [ratio - low for ratio, (low, _) in zip(found, ends, strict=True)],
+            [high - r for r, (_, high) in zip(found, ends, strict=True)],
+        ]
+        axes.errorbar(found, rows, xerr=bars, fmt="osDv^<>pP"[i % 9], markersize=6, capsize=2, linewidth=1, label=peer)
+    every = [ratio for cell in cells for ratio in cell["ratios"].values()] or [1.0]
     axes.set(
         xscale="log",
-        yticks=[j + 0.4 - height / 2 for j in range(len(cells))],
+        xlim=(min(0.5, min(every) / 1.5), max(2, max(every) * 1.5)),
+        yticks=range(len(cells)),
         yticklabels=[label(cell) for cell in cells],
-        xlabel="times faster than the peer (1: equal)",
+        xlabel="times faster than the peer (log scale; left of 1 the peer is faster)",
         title=title,
     )
     axes.invert_yaxis()
-    axes.tick_params(axis="y", labelsize=7)
-    axes.legend(fontsize=8)
+    axes.tick_params(axis="y", labelsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def violins(axes: Any, cells: Cells, label: Callable[[dict[str, Any]], str]) -> None:
+    """Draw distributions of latencies on a logarithmic axis: width is how often, the marks are p50 and p99.9."""
+    for i, cell in enumerate(cells):
+        edges, counts = cell["histogram"]["edges"], cell["histogram"]["counts"]
+        most = max(counts) or 1
+        middle = [(low * high) ** 0.5 for low, high in itertools.pairwise(edges)]
+        width = [0.42 * (count / most) ** 0.25 for count in counts]  # a fourth root: rare ones must show
+        axes.fill_betweenx(middle, [i - w for w in width], [i + w for w in width], alpha=0.5, linewidth=0)
+        axes.plot([i - 0.3, i + 0.3], [cell["ns"]["p50"]] * 2, color="saddlebrown", linewidth=2)
+        axes.plot([i - 0.2, i + 0.2], [cell["ns"]["p99.9"]] * 2, color="black", linewidth=2)
+    axes.set(yscale="log", ylabel="ns per round (brown: p50, black: p99.9)", xticks=range(len(cells)))
+    axes.set_xticklabels([label(cell) for cell in cells], fontsize=8, rotation=20)

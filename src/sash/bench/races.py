@@ -1,113 +1,185 @@
-"""Races in one run: slide() against what users run today, on one core, results compared."""
+"""Races in one run: slide() against what users run today, results compared."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
+import functools
 import importlib.util
-from collections.abc import Callable
-from typing import Any
+import time
+from typing import Any, Final
 
 import numpy as np
 
 from sash import agg
+from sash.agg.base import Aggregation
 from sash.bench import plots
-from sash.bench.machine import pinned, say, spread, timed
+from sash.bench.experiments import EXPERIMENTS, Finding
+from sash.bench.machine import pinned, say, spread
+from sash.bench.peers import PEERS, QUANTILE, TOP, Contender, Data, Race
 from sash.bench.tables import columns
 from sash.rolling import slide
 
-__all__ = ["Race", "measure", "plot", "run_race", "slide_races", "table"]
+__all__ = ["findings", "measure", "plot", "run_race", "table"]
 
-Array = np.ndarray[Any, Any]
-Runner = Callable[[], Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Race:
-    """One line of the table: an aggregation over windows of one kind and size."""
-
-    agg: str
-    by: str  # "count" or "time"
-    window: int
-    size: int
-
-
-def slide_races(quick: bool, size: int | None = None) -> list[Race]:
-    """List the races of slide()."""
-    n = size or (1_000_000 if quick else 5_000_000)
-    windows = (100, 10_000) if quick else (10, 100, 10_000, 1_000_000)
-    names = ("sum", "mean", "min", "max", "std")
-    return [Race(name, by, window, n) for name in names for by in ("count", "time") for window in windows]
+_NUMBERS: Final = ("sum", "mean", "min", "max", "std")
+_AGGS: Final = {
+    "slide": _NUMBERS,
+    "median": ("median",),
+    "quantile": ("quantile",),
+    "distinct": ("distinct",),
+    "top-k": ("top_k",),
+    "udf": ("udf",),
+    "key": ("sum", "max"),
+}
+_SUBTRACTS: Final = ("bottleneck", "numbagg", "numpy")
+_PATIENCE: Final = 1.0  # seconds for the repeats of one contender
 
 
-def run_race(race: Race, repeats: int = 3) -> dict[str, Any]:
-    """Time slide() and every peer that is installed; ratios are ours to theirs, above 1 where we are faster."""
-    values = np.random.default_rng(1).normal(size=race.size)
-    times = np.arange(race.size, dtype=np.int64)
-    aggregation = getattr(agg, race.agg)()
-    arguments: dict[str, Any] = {"size": race.window} if race.by == "count" else {"times": times, "period": race.window}
-    contenders: dict[str, Runner] = {"sash": lambda: slide(values, agg=aggregation, **arguments)}
-    contenders |= {name: run for name, run in _peers(race, values, times).items() if run is not None}
-    expected = np.asarray(contenders["sash"](), dtype=float)
-    rates = {}
-    with pinned():
-        for name, run in contenders.items():
-            found = np.asarray(run(), dtype=float)
-            at = np.arange(race.window, race.size, max(1, race.size // 997))
-            if not np.allclose(found[at], expected[at], rtol=1e-6, atol=1e-6):
-                raise AssertionError(f"{name} and sash disagree on {race}")
-            rates[name] = spread([race.size / s for s in timed(run, repeats)])
-    ours = rates["sash"]["median"]
-    ratios = {name: ours / rate["median"] for name, rate in rates.items() if name != "sash"}
-    return {**dataclasses.asdict(race), "throughput": ours, "rates": rates, "ratios": ratios}
-
-
-def _peers(race: Race, values: Array, times: Array) -> dict[str, Runner | None]:
-    peers: dict[str, Runner | None] = {}
-    if importlib.util.find_spec("pandas"):
-        import pandas as pd
-
-        series = pd.Series(values) if race.by == "count" else pd.Series(values, index=pd.to_datetime(times, unit="s"))
-        rolling = series.rolling(race.window, min_periods=1) if race.by == "count" else series.rolling(f"{race.window}s")
-        peers["pandas"] = getattr(rolling, race.agg)
-    if importlib.util.find_spec("polars"):
-        import polars as pl
-
-        column = pl.Series("x", values)
-        if race.by == "count":
-            peers["polars"] = lambda: getattr(column, f"rolling_{race.agg}")(race.window, min_samples=1).to_numpy()
-        else:
-            frame = pl.DataFrame({"x": values, "t": times})
-            call = getattr(pl.col("x"), f"rolling_{race.agg}_by")("t", window_size=f"{race.window}i")
-            peers["polars"] = lambda: frame.select(call)["x"].to_numpy()
-    if race.by == "count" and importlib.util.find_spec("bottleneck"):
-        import bottleneck as bn
-
-        move = getattr(bn, f"move_{race.agg}")
-        extra = {"ddof": 1} if race.agg == "std" else {}
-        peers["bottleneck"] = lambda: move(values, race.window, min_count=1, **extra)
-    return peers
+def _races(name: str, options: argparse.Namespace) -> list[Race]:
+    n = options.size or (1_000_000 if options.quick else 5_000_000)
+    windows: tuple[int, ...] = (100, 10_000) if options.quick else (10, 100, 10_000, 1_000_000)
+    if options.window:
+        windows = (options.window,)
+    windows = tuple(window for window in windows if window <= n)
+    if name == "key":
+        keys = (options.keys,) if options.keys else (100, 10_000) if options.quick else (1, 100, 10_000)
+        windows = (options.window,) if options.window else (100,)
+        return [Race(name, a, by, w, n, k) for a in _AGGS[name] for by in ("count", "time") for w in windows for k in keys]
+    if name == "top-k":  # its results are lists
+        n = min(n, 1_000_000)
+    return [Race(name, a, by, w, n) for a in _AGGS[name] for by in ("count", "time") for w in windows]
 
 
 def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Run the races that the options select."""
-    asked = {field: getattr(options, field) for field in ("agg", "by", "window") if getattr(options, field) is not None}
-    races = [r for r in slide_races(options.quick, options.size) if all(getattr(r, field) == value for field, value in asked.items())]
+    asked = {field: getattr(options, field) for field in ("agg", "by") if getattr(options, field, None) is not None}
+    races = [race for race in _races(name, options) if all(getattr(race, field) == value for field, value in asked.items())]
     if not races:
-        raise ValueError(f"{name} has no race with {asked}.")
+        known = ", ".join(_AGGS[name])
+        raise ValueError(f"{name} has no race with {asked}. It races {known}, by count and by time, windows up to its size.")
     return [_told(run_race(race, options.repeats or 3)) for race in races]
 
 
+def aggregation_of(name: str) -> Aggregation:
+    """Make the aggregation of a race."""
+    if name == "quantile":
+        return agg.quantile(QUANTILE)
+    if name == "top_k":
+        return agg.top_k(TOP)
+    if name == "udf":
+        return _spread()
+    made: Aggregation = getattr(agg, name)()
+    return made
+
+
+@functools.cache
+def _spread() -> Aggregation:
+    return agg.define(
+        lift=lambda x: (x, x),
+        combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+        lower=lambda p: p[1] - p[0],
+        identity=(float("inf"), float("-inf")),
+        name="bench.spread",
+        dtype="float64",
+        commutative=True,
+        compiled=True,
+    )
+
+
+def data_of(race: Race) -> Data:
+    """Make the columns of a race: normal values; whole numbers below 1,000 where values must repeat."""
+    random = np.random.default_rng(1)
+    values = random.integers(0, 1000, race.size) if race.agg == "distinct" else random.normal(size=race.size)
+    return Data(values, np.arange(race.size, dtype=np.int64), random.integers(0, race.keys, race.size))
+
+
+def run_race(race: Race, repeats: int = 3) -> dict[str, Any]:
+    """Time slide() and every peer that is installed; ratios are ours to theirs, above 1 where we are faster."""
+    data = data_of(race)
+    aggregation = aggregation_of(race.agg)
+    arguments: dict[str, Any] = {"size": race.window} if race.by == "count" else {"times": data.times, "period": race.window}
+    if race.experiment == "key":
+        arguments["by"] = data.keys
+    ours = Contender(lambda: slide(data.values, agg=aggregation, **arguments), race.size)
+    rates, expected = {}, ours.run()
+    # Keys run on every core, here and in the peers that can; all else on one.
+    with contextlib.nullcontext() if race.experiment == "key" else pinned():
+        rates["sash"] = _rates(race, "sash", ours, expected, repeats)
+        for name, (package, peer) in PEERS.items():
+            contender = peer(race, data) if importlib.util.find_spec(package) else None
+            if contender is not None:
+                rates[name] = _rates(race, name, contender, expected, repeats)
+    mine = rates["sash"]
+    others = {name: theirs for name, theirs in rates.items() if name != "sash"}
+    cell = {
+        **dataclasses.asdict(race),
+        "throughput": mine["median"],
+        "rates": rates,
+        "ratios": {name: mine["median"] / theirs["median"] for name, theirs in others.items()},
+        "ratio_spread": {n: [mine["least"] / theirs["greatest"], mine["greatest"] / theirs["least"]] for n, theirs in others.items()},
+    }
+    if race.agg in ("sum", "mean", "std") and race.by == "count" and race.experiment == "slide":
+        cell["errors"] = _errors(race, [name for name in rates if name in ("sash", *_SUBTRACTS)])
+    return cell
+
+
+def _rates(race: Race, name: str, contender: Contender, expected: Any, repeats: int) -> dict[str, float]:
+    """Time a contender, whose first result must be ours; what is slow is repeated less."""
+    start = time.perf_counter()
+    found = contender.run()
+    took = time.perf_counter() - start
+    if len(found) != contender.items or not _same(found[contender.first :], expected[contender.first : contender.items]):
+        raise AssertionError(f"{name} and sash disagree on {race}.")
+    seconds = []
+    for _ in range(repeats if took < _PATIENCE / repeats else 1):
+        start = time.perf_counter()
+        contender.run()
+        seconds.append(time.perf_counter() - start)
+    return spread([(contender.items - contender.first) / s for s in seconds])
+
+
+def _same(found: Any, expected: Any) -> bool:
+    if expected.dtype == object:  # lists
+        step = max(1, len(expected) // 1009)
+        return all(list(x) == list(y) for x, y in zip(found[::step], expected[::step], strict=True))
+    if np.ma.isMaskedArray(found):
+        found = found.filled(np.nan)
+    return np.allclose(np.asarray(found, dtype=float), np.asarray(expected, dtype=float), rtol=1e-6, atol=1e-6, equal_nan=True)
+
+
+def _errors(race: Race, names: list[str]) -> dict[str, float]:
+    """Give the largest error of each contender on windows after a spike of 1e12 has left them: those that subtract keep some of it."""
+    n, w = 20_000, min(race.window, 1000)
+    small = dataclasses.replace(race, size=n, window=w)
+    data = data_of(small)
+    data.values[n // 4] = 1e12
+    after = n // 4 + w
+    windows = np.lib.stride_tricks.sliding_window_view(data.values, w)[after - w + 1 :]
+    right = windows.std(axis=1, ddof=1) if race.agg == "std" else getattr(windows, race.agg)(axis=1)
+    out = {}
+    for name in names:
+        contender = PEERS[name][1](small, data) if name != "sash" else None
+        found = contender.run() if contender else slide(data.values, agg=aggregation_of(race.agg), size=w)
+        wrong = np.abs(np.asarray(found, dtype=float)[after:] - right)
+        out[name] = float(np.nan_to_num(wrong, nan=np.inf).max())
+    return out
+
+
+def _label(cell: dict[str, Any]) -> str:
+    keys = f", {cell['keys']:,} keys" if cell["experiment"] == "key" else ""
+    return f"{cell['agg']} by {cell['by']}, {cell['window']:,}{keys}"
+
+
 def _told(cell: dict[str, Any]) -> dict[str, Any]:
-    ratios = "  ".join(f"{name} x{ratio:.2f}" for name, ratio in cell["ratios"].items())
-    say(f"slide {cell['agg']:5} by {cell['by']:5} {cell['window']:>8}  {ratios}")
+    say(f"{cell['experiment']:9} {_label(cell):32} {cell['throughput'] / 1e6:8.1f} M items/s   {_ratios(cell)}")
     return cell
 
 
 def table(name: str, cells: list[dict[str, Any]]) -> str:
     """Lay the races out as text: how many times faster than each peer, the closest first."""
-    rows = [[c["agg"], c["by"], c["window"], c["throughput"] / 1e6, _ratios(c)] for c in cells]
-    return columns(["agg", "by", "window", "M items/s", "times faster than"], rows)
+    return columns(["race", "M items/s", "times faster than"], [[_label(c), c["throughput"] / 1e6, _ratios(c)] for c in cells])
 
 
 def _ratios(cell: dict[str, Any]) -> str:
@@ -115,5 +187,24 @@ def _ratios(cell: dict[str, Any]) -> str:
 
 
 def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
-    """Draw a group of bars per race."""
-    plots.bars(figure.subplots(), cells, lambda c: f"{c['agg']} by {c['by']}, {c['window']:,}", "slide() against its peers")
+    """Draw a row per race, a mark per peer."""
+    plots.ratios(figure, cells, _label, f"{name}: {EXPERIMENTS[name].help}")
+
+
+def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
+    """Check that no peer is faster where windows have 100 items or more."""
+    lost = [(c, peer, ratio) for c in cells if c["window"] >= 100 for peer, ratio in c["ratios"].items() if ratio < 1]
+    claim = f"{name}: at least as fast as the fastest peer for windows of 100 items and more"
+    if not lost:
+        closest = min(((ratio, peer, _label(c)) for c in cells if c["window"] >= 100 for peer, ratio in c["ratios"].items()), default=None)
+        return [Finding(claim, True, f"closest: {closest[0]:.2f} times {closest[1]} ({closest[2]})" if closest else "no peer is installed")]
+    return [Finding(claim, False, "; ".join(f"{_label(c)}: {ratio:.2f} times {peer}{_reason(c, peer)}" for c, peer, ratio in lost))]
+
+
+def _reason(cell: dict[str, Any], peer: str) -> str:
+    if peer not in cell.get("errors", {}):
+        return ""
+    wrong, ours = cell["errors"][peer], cell["errors"]["sash"]
+    if wrong <= 2 * ours + 1e-9:
+        return ""
+    return f" (it subtracts: off by {wrong:.2g} after a spike of 1e12 has left the window; slide() by {ours:.1g})"
