@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/sanitize
 python=$PWD/.venv/bin/python
-PATH=$PWD/.venv/bin:$PATH cmake -S . -B "$build" -G Ninja -DPython_EXECUTABLE="$python" -DSASH_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Debug >/dev/null
+PATH=$PWD/.venv/bin:$PATH cmake -S . -B "$build" -G Ninja -DPython_EXECUTABLE="$python" -DSASH_SANITIZE=address,undefined >/dev/null
 PATH=$PWD/.venv/bin:$PATH cmake --build "$build" -j 2
 rm -rf "$build/site" && mkdir -p "$build/site" && cp -r src/sash "$build/site/" && cp "$build"/_core*.so "$build/site/sash/"
 export PYTHONPATH=$PWD/$build/site PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1

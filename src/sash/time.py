@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["MICROS", "duration", "duration_text", "timestamp", "timestamp_text", "timestamps"]
+__all__ = ["MICROS", "Duration", "duration", "duration_text", "timestamp", "timestamp_text", "timestamps"]
 
 MICROS: Final = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000, "w": 604_800_000_000}
 
@@ -28,8 +28,10 @@ _PIECE: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([^\W\d_]+)\s*")
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
+Duration = int | str | dt.timedelta | np.timedelta64
 
-def duration(value: int | str | dt.timedelta | np.timedelta64) -> int:
+
+def duration(value: Duration) -> int:
     """Read a duration: an int in the caller's unit as it is, anything else as microseconds.
 
     >>> duration("90s"), duration("5 minutes"), duration("1h 30m"), duration(42)

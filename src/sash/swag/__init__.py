@@ -23,6 +23,7 @@ from sash._core import (
     Window,
 )
 from sash.swag import stored
+from sash.swag.coarse import Coarse
 from sash.swag.keyed import Keyed
 
 stored.attach()
@@ -32,6 +33,7 @@ __all__ = [
     "BInt",
     "BTree",
     "BlockFiba",
+    "Coarse",
     "Daba",
     "DabaLite",
     "Fiba",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 
@@ -11,13 +10,12 @@ import numpy as np
 from sash import codec
 from sash._core import WheelAnswers, WheelCore, WheelReader
 from sash.agg.base import Aggregation
-from sash.time import MICROS, duration, duration_text
+from sash.time import MICROS, Duration, duration, duration_text
 from sash.wheel.errors import Misaligned, length_text
 from sash.wheel.plan import Plan, explained
 
 __all__ = ["Reader", "Wheel", "WindowResult"]
 
-Duration = int | str | dt.timedelta | np.timedelta64
 Retention = Literal["keep", "drop"] | int
 Layout = Literal["plain", "prefix"]
 
