@@ -11,9 +11,10 @@ from sash import codec
 from sash._core import KeyedWheelsCore
 from sash.agg.base import Aggregation
 from sash.swag.columns import numbers, objects
+from sash.time import Duration
 from sash.wheel.errors import Misaligned, length_text
 from sash.wheel.plan import explained
-from sash.wheel.wheel import LEVELS, Duration, Retention, Shape, buckets, units
+from sash.wheel.wheel import LEVELS, Retention, Shape, buckets, units
 
 __all__ = ["KeyedWheels"]
 
