@@ -1,10 +1,12 @@
 """`sash bench`: every experiment at a tiny size, one cell and the figure; wrong settings are errors."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
+from sash.bench.cells import Cell
 from sash.bench.experiments import EXPERIMENTS, module_of
 from sash.cli import main
 
@@ -122,3 +124,28 @@ def test_the_shape_of_a_stream_by_hand():
     assert found["n"].tolist() == [1, 2, 3, 2, 2, 3, 3]
     assert found["m"].tolist() == [0, 0, 0, 2, 0, 0, 0]
     assert found["d"].tolist() == [0, 0, 1, 0, 2, 1, 0]
+
+
+def test_the_report_is_one_page_with_losses_first(tmp_path, monkeypatch, capsys):
+    from sash.bench import figures
+
+    monkeypatch.setitem(figures._FIGURES, "fifo", lambda quick: [Cell("fifo", a, size=64, rounds=200) for a in ("two_stacks_lite", "daba")])
+    monkeypatch.setitem(figures._FIGURES, "ooo", lambda quick: [Cell("ooo", "daba", size=64, distance=3, rounds=200)])
+    assert main(["bench", "report", "--quick", "--out", str(tmp_path), "--only", "fifo,ooo"]) == 1  # ooo can't run on daba
+    page = (tmp_path / "benchmarks.md").read_text()
+    order = ["# Benchmarks", "## Where we lose", "- **ooo failed**", "## What is claimed", "## fifo", "![fifo](fifo.png)", "## ooo"]
+    assert sorted(order, key=page.index) == order
+    assert json.loads((tmp_path / "fifo.json").read_text())["cells"][1]["algorithm"] == "daba"
+    assert (tmp_path / "fifo.png").exists()
+    assert not (tmp_path / "ooo.png").exists()
+    assert main(["bench", "report", "--only", "nonsense", "--out", str(tmp_path)]) == 1
+    assert "no experiment nonsense" in capsys.readouterr().err
+
+
+def test_the_whole_quick_figure_of_fifo_has_a_cell_for_every_algorithm_it_names(monkeypatch, capsys):
+    from sash.bench import figures
+
+    cells = [dataclasses.replace(cell, size=32, rounds=50, repeats=1) for cell in figures._fifo(True)]
+    monkeypatch.setitem(figures._FIGURES, "fifo", lambda quick: cells)
+    assert main(["bench", "fifo", "--quick"]) == 0
+    assert "monotonic_deque" in capsys.readouterr().out

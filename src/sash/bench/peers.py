@@ -182,7 +182,10 @@ def _numpy(race: Race, data: Data) -> Contender | None:
         return None
     x, w = data.values, race.window
     if race.agg in ("sum", "mean", "std"):
-        return Contender(lambda: _prefix(race.agg, x, w), race.size)
+        starts = np.arange(race.size) - w + 1 if race.by == "count" else None
+        return Contender(
+            lambda: _prefix(race.agg, x, np.searchsorted(data.times, data.times - w, "right") if starts is None else starts), race.size
+        )
     items = _short(race, 10 * w)
     if race.by == "time" or items < 2 * w:
         return None
@@ -200,13 +203,15 @@ def _numpy(race: Race, data: Data) -> Contender | None:
     return None if call is None else Contender(lambda: np.concatenate([padded, call()]), items, w - 1)
 
 
-def _prefix(name: str, x: Array, w: int) -> Array:
-    def totals(values: Array) -> Array:
-        sums = np.cumsum(values)
-        sums[w:] = sums[w:] - sums[:-w]
-        return sums
+def _prefix(name: str, x: Array, starts: Array) -> Array:
+    """Give sums of windows from a start to each item as differences of prefix sums."""
+    starts = np.maximum(starts, 0)
 
-    counts = np.minimum(np.arange(1, len(x) + 1), w)
+    def totals(values: Array) -> Array:
+        sums = np.concatenate([[0.0], np.cumsum(values)])
+        return sums[1:] - sums[starts]  # type: ignore[no-any-return]
+
+    counts = np.arange(1, len(x) + 1) - starts
     if name == "sum":
         return totals(x)
     if name == "mean":
