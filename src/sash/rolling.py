@@ -75,7 +75,7 @@ def explain_slide(
       ranked     only for median, quantile, ith_smallest, distinct, top_k and bottom_k
       windows    a window driven item by item from Python: for what the core can't do on arrays
     """
-    values: Any = [None] if dtype == "object" else np.zeros(1, dtype)
+    values: Any = ["item"] if dtype == "object" else np.zeros(1, dtype)
     plan = _Plan(values, agg, size, None if period is None else np.zeros(1, np.int64), period, None, order, "right", "auto")
     loops = {"time": "suffixes made anew where Two-Stacks would flip", "arrival": "an out-of-order window follows the largest time"}
     how = "suffixes of one block, prefixes of the next" if size else loops[order]

@@ -138,8 +138,6 @@ def _names(store: Any, question: Question) -> list[str]:
 
 def _key(store: Any, text: str) -> Any:
     """A key as text in the types of the store's key columns."""
-    import pyarrow as pa
-
     if not store.key:
         raise DefinitionError(f"{store.path} has no key. Leave --key out.")
     parts = next(csv.reader([text])) if len(store.key) > 1 else [text]
@@ -151,10 +149,21 @@ def _key(store: Any, text: str) -> Any:
     for part, column in zip(parts, store.key, strict=True):
         kind = store.columns.get(column, "string")
         try:
-            values.append(part if kind == "string" else pa.array([part]).cast(pa.type_for_alias(kind))[0].as_py())
-        except (pa.ArrowException, ValueError):
+            values.append(_value(part, kind))
+        except ValueError:
             raise DefinitionError(f"--key {text!r}: {part!r} is not a value of {column}, which is {kind}.") from None
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _value(text: str, kind: str) -> Any:
+    """Text as a value of an Arrow type."""
+    if "int" in kind or kind in ("double", "float"):
+        return int(text) if "int" in kind else float(text)
+    if "string" in kind:
+        return text
+    import pyarrow as pa
+
+    return pa.array([text]).cast(pa.type_for_alias(kind))[0].as_py()  # its errors are ValueErrors
 
 
 def _known(store: Any, wheels: Any, keys: list[Any]) -> None:

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         spark = session(f"sash run {pipeline.name}", **conf)
     stopping = _Stopping()
     try:
-        job = Job(spark, pipeline)
+        job = Job(spark, pipeline, dry=args.check)
         if args.check:
             print("nothing is wrong with it")
             return 0

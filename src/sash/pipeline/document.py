@@ -38,7 +38,8 @@ class PipelineErrors(DefinitionError):
     def __init__(self, file: Path, found: list[tuple[int, str]]) -> None:
         self.found = sorted(set(found))
         said = [f"{file}:{line}: {message}" for line, message in self.found]
-        super().__init__("\n".join(said if len(said) == 1 else [f"{len(said)} things are wrong with {file}", *said]))
+        count = "1 thing is" if len(said) == 1 else f"{len(said)} things are"
+        super().__init__("\n".join([f"{count} wrong with {file}", *said]))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,95 @@
+"""The `sash` command: what every subcommand has in common, and those that need neither store nor Spark."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sash import cli
+
+
+def run(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "sash.cli", *map(str, arguments)], capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "the following arguments are required: command"),
+        (["fly"], "invalid choice: 'fly'"),
+        (["query", "store", "--speed"], "unrecognized arguments: --speed"),
+        (["query"], "the following arguments are required: STORE"),
+        (["query", "s", "--top", "many"], "invalid int value: 'many'"),
+        (["explain", "horse"], "invalid choice: 'horse'"),
+    ],
+)
+def test_what_is_asked_wrongly_is_one_line(capsys, arguments, says):
+    with pytest.raises(SystemExit) as left:
+        cli.main(arguments)
+    err = capsys.readouterr().err
+    assert left.value.code == 2
+    assert says in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "none.toml"], "sash run: none.toml does not exist"),
+        (["query", "nowhere"], "sash query: nowhere does not exist: it is no tile store"),
+        (["inspect", "nowhere"], "sash inspect: nowhere is not a folder"),
+        (["explain", "window", "--agg", "avg"], "sash explain: 'avg' is not an aggregation"),
+        (["explain", "slide", "--agg", "sum"], "a window is by count or by time"),
+        (["explain", "wheel", "--agg", "sum", "--from", "x", "--to", "y"], "'x' is not a time"),
+        (["explain", "wheel", "--agg", "sum", "--from", "2000-01-01", "--to", "2030-01-01", "--grain", "1s"], "too large to try"),
+        (["explain", "pipeline", "none.toml"], "sash explain: none.toml does not exist"),
+    ],
+)
+def test_what_can_be_mended_is_one_line_without_a_traceback(capsys, tmp_path, monkeypatch, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 1
+    err = capsys.readouterr().err
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_is_no_checkpoint_is_told(capsys, tmp_path):
+    assert cli.main(["inspect", str(tmp_path)]) == 1
+    assert "is not a checkpoint: it has neither metadata nor offsets" in capsys.readouterr().err
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "metadata").write_text("{}")
+    assert cli.main(["inspect", str(tmp_path)]) == 1
+    assert "has no finished batch yet" in capsys.readouterr().err
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text("v1")
+    assert cli.main(["inspect", str(tmp_path)]) == 1
+    assert "has no state" in capsys.readouterr().err
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    script = f"{sys.executable} -m sash.cli explain window --agg max --worst-case | head -1"
+    left = subprocess.run(["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True)
+    assert (left.returncode, left.stderr) == (0, "")
+    # and one that is gone before anything is written
+    closed = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m sash.cli explain window --agg max > >(exec 0<&-; exit); true"], capture_output=True, text=True
+    )
+    assert closed.stderr == ""
+
+
+def test_explain_says_what_would_be_chosen(capsys):
+    for arguments, says in (
+        (["window", "--agg", "max", "--worst-case"], "max, in order, worst case: DabaLite"),
+        (["window", "--agg", "sum", "--any-order", "--ranges"], "BlockFiba"),
+        (["slide", "--agg", "median", "--size", "100"], "ranked     whole array in the core"),
+        (["slide", "--agg", "sum", "--period", "1h", "--order", "arrival"], "an out-of-order window follows the largest time"),
+        (["slide", "--agg", "max", "--size", "5", "--items", "object"], "DabaLite, driven item by item from Python   <- chosen"),
+        (["wheel", "--agg", "mean", "--from", "2013-07-01", "--to", "2013-07-08 12:30"], "1d x 7, 1h x 12, 1m x 30"),
+    ):
+        assert cli.main(["explain", *arguments]) == 0
+        assert says in capsys.readouterr().out
+
+
+def test_help_lists_every_command():
+    said = run("--help").stdout
+    assert all(name in said for name in ("run", "query", "explain", "inspect", "bench", "demo"))
