@@ -16,7 +16,7 @@ DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'));
 .PHONY: run test lint format stress wheel sanitize clean env
 
 run: env
-	$(VENV)/bin/sash demo
+	$(VENV)/bin/sash demo --chart out/demo.png
 
 test: env lint
 	$(PY) -m pytest -m "not stress"

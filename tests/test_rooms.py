@@ -20,8 +20,8 @@ ROOMS = [
     "spark",
     "pipeline",
     "bench",
-    "demo",
     "commands",
+    "demo",
     "cli",
 ]
 SOURCE = pathlib.Path(sash.__file__).parent

@@ -1,0 +1,105 @@
+"""The demo as a picture: the year, its worst day, the disorder of the stream, and how fast it went."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sash.commands.charts import pyplot
+from sash.demo.flights import minutes_behind
+from sash.demo.questions import DAY, worst_day
+from sash.time import timestamp_text
+from sash.wheel import TileStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sash.demo.command import Streamed
+
+__all__ = ["draw"]
+
+
+def draw(file: Path, flights: pa.Table, tiles: Path, done: dict[str, Streamed]) -> None:
+    """Draw four panels from the tiles, the flights, and what the streams reported."""
+    plt = pyplot()
+    store = TileStore(tiles)
+    delay, count, worst = (store.wheels(name) for name in ("delay", "flights", "worst"))
+    assert store.span is not None
+    first, last = -(-store.span[0] // DAY) * DAY, store.span[1] // DAY * DAY
+    figure, panels = plt.subplots(2, 2, figsize=(14, 8.5), layout="constrained")
+    day, value = worst_day(delay, *store.span)
+    _year(panels[0, 0], delay.group_by_all(first, last, DAY), count.group_by_all(first, last, DAY), day, value)
+    _day(panels[0, 1], day, delay, worst)
+    _disorder(panels[1, 0], minutes_behind(flights))
+    _speed(panels[1, 1], done)
+    figure.suptitle(
+        f"{flights.num_rows:,} flights from New York in 2013, streamed out of order, checked, and asked from tiles", fontsize=14
+    )
+    figure.savefig(file, dpi=120)
+    plt.close(figure)
+
+
+def _times(rows: list[tuple[int, Any]]) -> list[dt.datetime]:
+    return [dt.datetime.fromisoformat(timestamp_text(at)) for at, _ in rows]
+
+
+def _values(rows: list[tuple[int, Any]]) -> list[float]:
+    return [float("nan") if value is None else value for _, value in rows]
+
+
+def _year(panel: Any, delays: list[tuple[int, Any]], counts: list[tuple[int, Any]], day: int, value: float) -> None:
+    panel.plot(_times(delays), _values(delays), color="tab:blue", linewidth=1.2, label="mean delay")
+    panel.axhline(0, color="black", linewidth=0.8)
+    at = dt.datetime.fromisoformat(timestamp_text(day))
+    panel.plot([at], [value], "o", color="tab:red")
+    text = f"the worst day, {at:%d %B}: {value:.0f} min"
+    panel.annotate(text, (at, value), xytext=(8, -4), textcoords="offset points", color="tab:red", va="top")
+    flights = panel.twinx()
+    flights.plot(_times(counts), _values(counts), color="tab:gray", linewidth=0.7, alpha=0.6, label="flights")
+    flights.set_ylim(0, None)
+    flights.set_ylabel("flights a day")
+    panel.set(title="Departure delay over the year, by day", xlabel="day they were scheduled for", ylabel="mean delay (minutes)")
+    panel.margins(x=0.01)
+    panel.grid(alpha=0.3)
+    lines = [*panel.get_lines()[:1], *flights.get_lines()]
+    panel.legend(lines, [line.get_label() for line in lines], loc="upper left", fontsize=9)
+
+
+def _day(panel: Any, day: int, delay: Any, worst: Any) -> None:
+    step = 1_800_000_000
+    means, most = ([(at, v) for at, v in w.group_by_all(day, day + DAY, step) if v is not None] for w in (delay, worst))
+    width = 30 / (24 * 60)
+    panel.bar(_times(most), _values(most), width, align="edge", color="tab:orange", alpha=0.45, label="longest delay")
+    panel.bar(_times(means), _values(means), width, align="edge", color="tab:blue", label="mean delay")
+    hours = [dt.datetime.fromisoformat(timestamp_text(day + hour * 3_600_000_000)) for hour in range(0, 25, 3)]
+    panel.set_xticks(hours, [f"{hour:02d}:00" for hour in range(0, 25, 3)])
+    title = f"The worst day, {timestamp_text(day)[:10]}, by half hours"
+    panel.set(title=title, xlabel="hour they were scheduled for", ylabel="delay (minutes)", xlim=(hours[0], hours[-1]))
+    panel.grid(alpha=0.3)
+    panel.legend(loc="upper left", fontsize=9)
+
+
+def _disorder(panel: Any, behind: Any) -> None:
+    import numpy as np
+
+    late = behind[behind > 0]
+    edges = np.unique(np.round(np.geomspace(1, max(int(late.max()), 2) + 1, 40)).astype(int)) if len(late) else np.array([1, 2])
+    panel.hist(late, bins=edges, color="tab:green", edgecolor="white", linewidth=0.4)
+    panel.set(xscale="log", yscale="log", xlabel="minutes behind the newest flight seen (logarithmic)", ylabel="flights (logarithmic)")
+    marks = [mark for mark in (1, 5, 15, 60, 240, 1440) if mark <= edges[-1]]
+    panel.set_xticks(marks, ["1", "5", "15", "1 h", "4 h", "24 h"][: len(marks)])
+    panel.minorticks_off()
+    panel.set_title(f"Disorder: {len(late) / max(len(behind), 1):.0%} of the flights come after one scheduled later")
+    panel.grid(alpha=0.3)
+
+
+def _speed(panel: Any, done: dict[str, Streamed]) -> None:
+    for name, streamed in done.items():
+        label = f"{name}: {streamed.rows / streamed.seconds:,.0f} overall"
+        panel.plot(range(1, len(streamed.rates) + 1), [rate / 1000 for rate in streamed.rates], marker="o", label=label)
+    most = max((len(streamed.rates) for streamed in done.values()), default=1)
+    panel.set(title="Throughput of the streams", xlabel="micro-batch", ylabel="thousand flights per second", xticks=range(1, most + 1))
+    panel.set_ylim(0, None)
+    panel.grid(alpha=0.3)
+    panel.legend(title="flights/s, start-up and empty batches included", fontsize=9)
