@@ -29,15 +29,18 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code: 0, 1 if it failed, 2 if it was asked wrongly."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    return _guarded(parse(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def parse(given: list[str]) -> argparse.Namespace:
+    """Read the arguments; what is asked wrongly ends the process with one line."""
     parser = _Parser(prog="sash", description="Sliding-window aggregation for Python and Spark.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_)
         if given[:1] == [name]:  # the others are listed, not imported
             importlib.import_module(module).add_arguments(command)
-    args = parser.parse_args(given)
-    return _guarded(args)
+    return parser.parse_args(given)
 
 
 def _guarded(args: argparse.Namespace) -> int:
