@@ -62,6 +62,7 @@ TINY = {
     "coarse": "--window 16 --size 256 --rounds 3200",
     "freelist": "--size 4096 --bulk 64 --rounds 20",
     "memory": "--size 1000",
+    "tiles": "--keys 3 --quick",
     "slide": "--size 5000 --window 100",
     "median": "--size 5000 --window 100",
     "quantile": "--size 5000 --window 100",

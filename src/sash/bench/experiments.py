@@ -82,6 +82,9 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "coarse": Experiment("sash.bench.shapes", "windows asked every g items, with slices and without (FiBA fig. 18)", _SHAPE),
     "freelist": Experiment("sash.bench.shapes", "bulk evictions with and without the deferred free list (bulk FiBA fig. 10)", _BULK),
     "memory": Experiment("sash.bench.memory", "bytes per entry, by algorithm and size", ("algorithm", "size", "min_arity", "by")),
+    "tiles": Experiment(
+        "sash.bench.tiles", "a tile store of 50 million slices: one key opened, any range asked, the shell's wait", ("keys",)
+    ),
     "slide": Experiment("sash.bench.races", f"slide() over arrays {_PEERS}", _RACE),
     "median": Experiment("sash.bench.races", f"rolling medians {_PEERS}", _RACE),
     "quantile": Experiment("sash.bench.races", f"rolling quantiles {_PEERS}", _RACE),

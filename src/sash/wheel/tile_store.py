@@ -26,6 +26,7 @@ __all__ = ["TileStore"]
 
 FAN: Final = 8  # so many units of a level become one of the next: a store of n batches has O(log n) units
 MOST_ROWS: Final = 8_000_000  # a merge that would be larger waits for compact(): it happens inside a micro-batch
+FEW_KEYS: Final = 16  # so many keys get their coarser levels when wheels are opened, not when they are first asked about
 _FOREVER: Final = 2**63 - 1
 
 T = TypeVar("T")
@@ -337,6 +338,8 @@ class TileStore:
             made = KeyedWheels(aggregation, start=first, unit="us", grain=self.grain, dtype=dtype, **shape)
             opened = _Opened(weakref.ref(made), name, wanted, first, last)
             self._feed(opened, self._read(opened.wanted(self)))
+            for key in made.keys() if len(made) <= FEW_KEYS else ():
+                made.landmark(key)  # makes the coarser levels of the key, which the first question would have to wait for
             self._opened.append(opened)
             return made
 
