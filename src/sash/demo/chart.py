@@ -24,12 +24,12 @@ def draw(file: Path, flights: pa.Table, tiles: Path, done: dict[str, Streamed]) 
     """Draw four panels from the tiles, the flights, and what the streams reported."""
     plt = pyplot()
     store = TileStore(tiles)
-    delay, count, worst = (store.wheels(name) for name in ("delay", "flights", "worst"))
+    delay, worst = (store.wheels(name) for name in ("delay", "worst"))
     assert store.span is not None
     first, last = -(-store.span[0] // DAY) * DAY, store.span[1] // DAY * DAY
     figure, panels = plt.subplots(2, 2, figsize=(14, 8.5), layout="constrained")
     day, value = worst_day(delay, *store.span)
-    _year(panels[0, 0], delay.group_by_all(first, last, DAY), count.group_by_all(first, last, DAY), day, value)
+    _year(panels[0, 0], delay, first, last, day, value)
     _day(panels[0, 1], day, delay, worst)
     _disorder(panels[1, 0], minutes_behind(flights))
     _speed(panels[1, 1], done)
@@ -48,22 +48,19 @@ def _values(rows: list[tuple[int, Any]]) -> list[float]:
     return [float("nan") if value is None else value for _, value in rows]
 
 
-def _year(panel: Any, delays: list[tuple[int, Any]], counts: list[tuple[int, Any]], day: int, value: float) -> None:
-    panel.plot(_times(delays), _values(delays), color="tab:blue", linewidth=1.2, label="mean delay")
-    panel.axhline(0, color="black", linewidth=0.8)
+def _year(panel: Any, delay: Any, first: int, last: int, day: int, value: float) -> None:
+    days = delay.group_by_all(first, last, DAY)
+    weeks = [(at, delay.query_all(at - 6 * DAY, at + DAY)) for at in range(first + 6 * DAY, last, DAY)]
+    panel.plot(_times(days), _values(days), color="tab:blue", linewidth=0.9, alpha=0.7, label="of the day")
+    panel.plot(_times(weeks), _values(weeks), color="black", linewidth=1.6, label="of the 7 days up to it")
     at = dt.datetime.fromisoformat(timestamp_text(day))
     panel.plot([at], [value], "o", color="tab:red")
-    text = f"the worst day, {at:%d %B}: {value:.0f} min"
-    panel.annotate(text, (at, value), xytext=(8, -4), textcoords="offset points", color="tab:red", va="top")
-    flights = panel.twinx()
-    flights.plot(_times(counts), _values(counts), color="tab:gray", linewidth=0.7, alpha=0.6, label="flights")
-    flights.set_ylim(0, None)
-    flights.set_ylabel("flights a day")
-    panel.set(title="Departure delay over the year, by day", xlabel="day they were scheduled for", ylabel="mean delay (minutes)")
-    panel.margins(x=0.01)
+    text = f"the worst day, {at.day} {at:%B}: {value:.0f} minutes"
+    panel.annotate(text, (at, value), xytext=(8, 0), textcoords="offset points", color="tab:red", va="center")
+    panel.set(title="Mean departure delay over the year", xlabel="day they were scheduled for", ylabel="mean delay (minutes)")
+    panel.margins(x=0.01, y=0.1)
     panel.grid(alpha=0.3)
-    lines = [*panel.get_lines()[:1], *flights.get_lines()]
-    panel.legend(lines, [line.get_label() for line in lines], loc="upper left", fontsize=9)
+    panel.legend(loc="upper right", fontsize=9)
 
 
 def _day(panel: Any, day: int, delay: Any, worst: Any) -> None:
@@ -86,9 +83,9 @@ def _disorder(panel: Any, behind: Any) -> None:
     late = behind[behind > 0]
     edges = np.unique(np.round(np.geomspace(1, max(int(late.max()), 2) + 1, 40)).astype(int)) if len(late) else np.array([1, 2])
     panel.hist(late, bins=edges, color="tab:green", edgecolor="white", linewidth=0.4)
-    panel.set(xscale="log", yscale="log", xlabel="minutes behind the newest flight seen (logarithmic)", ylabel="flights (logarithmic)")
-    marks = [mark for mark in (1, 5, 15, 60, 240, 1440) if mark <= edges[-1]]
-    panel.set_xticks(marks, ["1", "5", "15", "1 h", "4 h", "24 h"][: len(marks)])
+    panel.set(xscale="log", yscale="log", xlabel="behind the latest schedule seen so far (logarithmic)", ylabel="flights (logarithmic)")
+    marks = [mark for mark in (1, 5, 15, 60, 240, 720) if mark <= edges[-1]]
+    panel.set_xticks(marks, ["1 min", "5 min", "15 min", "1 h", "4 h", "12 h"][: len(marks)])
     panel.minorticks_off()
     panel.set_title(f"Disorder: {len(late) / max(len(behind), 1):.0%} of the flights come after one scheduled later")
     panel.grid(alpha=0.3)

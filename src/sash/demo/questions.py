@@ -27,7 +27,7 @@ def answers(path: Path) -> list[str]:
 
     def told(question: str, answer: str, seconds: float, plan: Any) -> None:
         lines.extend(["", f"  {question}", f"    {answer}    {seconds * 1e3:.2f} ms"])
-        lines.extend("    " + line for line in str(plan).splitlines())
+        lines.extend("    " + line for line in str(plan).splitlines()[:2])  # what is asked, and the plan that was chosen
 
     start, end = timestamp("2013-01-07 06:00"), timestamp("2013-01-07 12:30")
     if first <= start and end <= delay.watermark:

@@ -12,7 +12,7 @@ from sash._core import KeyedWheelsCore
 from sash.agg.base import Aggregation
 from sash.swag.columns import numbers, objects
 from sash.time import Duration
-from sash.wheel.errors import Misaligned, length_text
+from sash.wheel.errors import Misaligned, length_text, time_text
 from sash.wheel.plan import explained
 from sash.wheel.wheel import LEVELS, Retention, Shape, buckets, units
 
@@ -221,9 +221,10 @@ class KeyedWheels:
         reads = self._core.slots_read(key, start, end)
         sizes = (self._shape.grain, *self._shape.levels)
         total = sum(reads)
+        asked = [time_text(self._shape.time(time), self._shape.micros) for time in (start, end)]
         told = ", ".join(f"{length_text(size, self._shape.micros)} x {n:,}" for size, n in zip(sizes, reads, strict=True) if n)
         return (
-            f"{self.aggregation.name} of {key!r} over [{start}, {end})    {max(total - 1, 0):,} combines for the {total:,} slots "
+            f"{self.aggregation.name} of {key!r} over [{asked[0]}, {asked[1]})    {max(total - 1, 0):,} combines for the {total:,} slots "
             f"that hold something" + (f": {told}" if told else "")
         )
 
