@@ -345,6 +345,30 @@ def test_retention_drops_what_is_old_and_says_so(tmp_path):
     assert store.files() == []
 
 
+def test_retention_after_every_batch_rewrites_seldom(tmp_path, monkeypatch):
+    store = made(tmp_path / "s")
+    rewritten = 0
+    real = module.units.merged
+
+    def counted(path, old, keys, grain, before=None):
+        nonlocal rewritten
+        rewritten += before is not None
+        return real(path, old, keys, grain, before)
+
+    monkeypatch.setattr(module.units, "merged", counted)
+    for batch in range(200):
+        store.write(tiles([("a", batch, [1])]), query="q", batch=batch, watermark=(batch + 1) * MINUTE)
+        store.expire("50m", exactly=False)
+        assert store.kept_from == max(batch + 1 - 50, 0) * MINUTE or batch < 49
+        assert store.wheels("n", start=max(batch - 49, 0) * MINUTE).query("a", max(batch - 49, 0) * MINUTE, (batch + 1) * MINUTE) == min(
+            batch + 1, 50
+        )
+    assert rewritten < 60
+    assert len(store) < 100
+    with pytest.raises(NotRetained):
+        store.wheels("n", start=149 * MINUTE)
+
+
 # --- what it refuses
 
 

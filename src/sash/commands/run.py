@@ -88,7 +88,7 @@ def _watch(queries: dict[str, Any], meters: dict[str, Any], screen: Any, stoppin
 
 def _between(query: Any) -> bool:
     """Whether a query is between two batches: a batch that is cut off is done again, so this only saves work."""
-    return "Processing" not in query.status["message"] and "batch" not in query.status["message"].lower()
+    return not any(word in query.status["message"] for word in ("Processing", "cleaning", "batch"))
 
 
 class _Stopping:

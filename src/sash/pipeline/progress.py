@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TextIO
+from urllib.parse import unquote, urlparse
 
 from sash.spark import metrics
 
@@ -57,18 +59,16 @@ class Meter:
         return 1.0 if todo <= 0 else min((self._bytes_taken() - self._before) / todo, 1.0)
 
     def _bytes_taken(self) -> int:
-        """The bytes of the source's files that are in committed batches."""
+        """The bytes of the source's files that are in committed batches, by the logs in the checkpoint."""
         if self._files is None or self._checkpoint is None:
             return 0
-        commits = [int(p.name) for p in (self._checkpoint / "commits").glob("[0-9]*") if p.name.isdecimal()]
-        done = max(commits, default=-1)
+        done = max((int(p.name) for p in (self._checkpoint / "commits").glob("[0-9]*") if p.name.isdecimal()), default=-1)
         taken = set()
         for log in (self._checkpoint / "sources" / "0").glob("[0-9]*"):
-            for line in log.read_text().splitlines()[1:]:
-                entry = json.loads(line)
-                if entry.get("batchId", 0) <= done:
-                    taken.add(os.path.basename(entry["path"]))
-        return sum(size for name, size in self._files.items() if os.path.basename(name) in taken)
+            with contextlib.suppress(OSError):  # Spark merges old logs into one and deletes them
+                entries = [json.loads(line) for line in log.read_text().splitlines()[1:]]
+                taken |= {unquote(urlparse(entry["path"]).path) for entry in entries if entry.get("batchId", 0) <= done}
+        return sum(size for name, size in self._files.items() if name in taken)
 
     def line(self) -> str:
         """One line: the bar where the end is known, rows, rows/s, watermark, late rows, state."""
@@ -126,5 +126,5 @@ def source_files(path: str | None) -> dict[str, int] | None:
     found: dict[str, int] = {}
     for place in glob.glob(str(local)):
         inside = [p for p in Path(place).rglob("*") if p.is_file()] if os.path.isdir(place) else [Path(place)]
-        found |= {str(p): p.stat().st_size for p in inside if not p.name.startswith(("_", "."))}
+        found |= {str(p.resolve()): p.stat().st_size for p in inside if not p.name.startswith(("_", "."))}
     return found

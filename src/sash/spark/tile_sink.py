@@ -31,7 +31,7 @@ def tile_sink(store: TileStore, checkpoint: str, retention: Any = None) -> Calla
         noted = json.loads(_text(spark, f"{checkpoint}/offsets/{batch}").splitlines()[1])
         store.write(df.toArrow(), query=query, batch=batch, watermark=int(noted["batchWatermarkMs"]) * 1000)
         if retention is not None:
-            store.expire(retention)
+            store.expire(retention, exactly=False)
 
     return write
 

@@ -235,7 +235,7 @@ class TileStore:
         now = self._manifest
         first, last = old[0].first, old[-1].last
         new: tuple[Unit, ...] = ()
-        if len(slices.table):
+        if slices is not None and len(slices.table):
             file = f"tiles-{first:08d}-{last:08d}.parquet"
             if file == old[0].file:  # written anew alone: who reads the old one must not meet the new one
                 file = f"tiles-{first:08d}-{last:08d}-kept.parquet"
@@ -258,10 +258,12 @@ class TileStore:
                 self._replace(now.units, units.merged(self.path, now.units, self.key, self.grain), level)
             return len(now.units)
 
-    def expire(self, before: Any) -> int:
-        """Drop the slices that end by `before`, for good, and give how many; units that hold both are written anew.
+    def expire(self, before: Any, *, exactly: bool = True) -> int:
+        """Drop the slices that end by `before`, for good, and give how many are gone from disk.
 
-        `before` is a time, or a length of time back from the watermark, such as "90d".
+        `before` is a time, or a length of time back from the watermark, such as "90d". Units that hold both are written anew; without
+        `exactly`, only once half of their time has passed, so that it costs little to call it after every batch. Wheels see the
+        rest at once.
         """
         with locked(self.path):
             now = self._reload()
@@ -273,8 +275,9 @@ class TileStore:
             if now.kept_from is not None and cut <= now.kept_from:
                 return 0
             held = len(self)
-            for unit in [unit for unit in now.units if unit.start < cut]:
-                self._replace([unit], units.merged(self.path, [unit], self.key, self.grain, cut), unit.level)
+            for unit in [unit for unit in now.units if cut > (unit.start if exactly else (unit.start + unit.end) // 2)]:
+                kept = None if unit.end <= cut else units.merged(self.path, [unit], self.key, self.grain, cut)
+                self._replace([unit], kept, unit.level)
             self._save(dataclasses.replace(self._manifest, kept_from=cut))
             return held - len(self)
 
