@@ -34,6 +34,21 @@ def spark():
     spark.stop()
 
 
+@pytest.fixture
+def shared(monkeypatch, spark):
+    """Let commands use the tests' session, and leave it open."""
+
+    class Session:
+        def __getattr__(self, name):
+            return getattr(spark, name)
+
+        def stop(self):
+            pass
+
+    monkeypatch.setattr("sash.spark.session", lambda *names, **conf: Session())
+    return spark
+
+
 @pytest.fixture(params=["cache", "no cache"])
 def cache(request, spark) -> Iterator[bool]:
     """Run a test with the workers' cache of decoded buckets, and without: the cache hides faults of the reload."""

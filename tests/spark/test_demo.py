@@ -22,26 +22,10 @@ def test_flights_come_in_the_order_they_left():
     assert (np.diff(table["left"].to_numpy()) >= np.timedelta64(0)).all()
 
 
-@pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    """What `sash demo` says and draws, on the tests' session."""
-    folder = tmp_path_factory.mktemp("demo")
-    return folder, flights.departures(FIRST).to_pylist()
-
-
-def test_the_demo_checks_asks_and_draws(spark, report, capsys, monkeypatch):
-    folder, rows = report
-
-    class Session:
-        def __getattr__(self, name):
-            return getattr(spark, name)
-
-        def stop(self):
-            pass
-
-    monkeypatch.setattr("sash.spark.session", lambda *names, **conf: Session())
-    chart = folder / "chart.png"
-    assert cli.main(["demo", "--flights", str(FIRST), "--batches", "2", "--out", str(folder / "out"), "--chart", str(chart)]) == 0
+def test_the_demo_checks_asks_and_draws(shared, tmp_path, capsys):
+    rows = flights.departures(FIRST).to_pylist()
+    chart = tmp_path / "chart.png"
+    assert cli.main(["demo", "--flights", str(FIRST), "--batches", "2", "--out", str(tmp_path / "out"), "--chart", str(chart)]) == 0
     said = capsys.readouterr().out
     assert said.count("stream = batch, row by row: yes") == 3
     assert f"features      {FIRST:,} rows" in said

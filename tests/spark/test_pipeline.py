@@ -87,21 +87,6 @@ def expected_windows(rows, watermark):
     return {k: (len(v), sum(v) / len(v)) for k, v in found.items() if ends[k] <= watermark}
 
 
-@pytest.fixture
-def shared(monkeypatch, spark):
-    """Let commands use the tests' session, and leave it open."""
-
-    class Session:
-        def __getattr__(self, name):
-            return getattr(spark, name)
-
-        def stop(self):
-            pass
-
-    monkeypatch.setattr("sash.spark.session", lambda *names, **conf: Session())
-    return spark
-
-
 def test_run_ask_stop_run_on_and_inspect(shared, tmp_path, capsys):
     source = tmp_path / "in"
     source.mkdir()
