@@ -487,12 +487,14 @@ def test_a_few_keys_of_many_are_found_whatever_their_type(tmp_path):
             assert wheels.query(str(key) if name == "day" else key, 0, MINUTE) == i
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "another's"])
-def test_an_index_is_made_again_from_the_tiles(tmp_path, damage):
+@pytest.mark.parametrize("damage", ["missing", "truncated", "another's", "missing, and nothing can be written"])
+def test_an_index_is_made_again_from_the_tiles(tmp_path, monkeypatch, damage):
     store = made(tmp_path / "s", ONE)
     index = next((tmp_path / "s" / "_sash").glob("*.index"))
-    if damage == "missing":
+    if damage.startswith("missing"):
         index.unlink()
+        if damage != "missing":
+            monkeypatch.setattr(module.units, "write_aside", lambda *given: (_ for _ in ()).throw(PermissionError("read-only")))
     else:
         index.write_bytes(index.read_bytes()[:-3] if damage == "truncated" else b"SASH nonsense")
     assert TileStore(tmp_path / "s").wheels("total", keys=["a"]).query("a", 0, 2 * MINUTE) == 13

@@ -7,6 +7,7 @@ so they are in one row group or a few.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
@@ -140,7 +141,7 @@ def write_unit(store: Path, file: str, slices: Sorted, fingerprint: str, first: 
     with aside.open("rb") as written:
         os.fsync(written.fileno())
     size = aside.stat().st_size
-    _write_index(store, file, slices, fingerprint)
+    _write_index(store, file, _index_of(slices), fingerprint)
     aside.replace(store / file)
     times = micros(table[START])
     start, end = (int(times.min()), int(times.max()) + grain) if len(times) else (0, 0)
@@ -151,16 +152,19 @@ def _index_path(store: Path, file: str) -> Path:
     return store / FOLDER / f"{Path(file).stem}.index"
 
 
-def _write_index(store: Path, file: str, slices: Sorted, fingerprint: str) -> bytes:
+def _index_of(slices: Sorted) -> bytes:
+    """Where each key begins, as an Arrow file."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
     table = pa.table({**slices.keys, "": to_arrow(slices.first)})
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    payload: bytes = sink.getvalue().to_pybytes()
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _write_index(store: Path, file: str, payload: bytes, fingerprint: str) -> None:
     write_aside(_index_path(store, file), codec.seal(_INDEX, bytes.fromhex(fingerprint), payload))
-    return payload
 
 
 def remove_unit(store: Path, file: str) -> None:
@@ -274,7 +278,9 @@ def _index(store: Path, unit: Unit, keys: Sequence[str], grain: int, fingerprint
     try:
         payload = codec.unseal(_INDEX, bytes.fromhex(fingerprint), _index_path(store, unit.file).read_bytes())
     except (OSError, ValueError):
-        payload = _write_index(store, unit.file, sorted_slices(file.read([*keys, START]), keys, grain), fingerprint)
+        payload = _index_of(sorted_slices(file.read([*keys, START]), keys, grain))
+        with contextlib.suppress(OSError):  # who may only read makes it for itself
+            _write_index(store, unit.file, payload, fingerprint)
     table = pa.ipc.open_file(pa.BufferReader(payload)).read_all()
     return table, to_numpy(table[""])
 
