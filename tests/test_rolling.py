@@ -180,3 +180,38 @@ def test_a_sum_that_does_not_fit_says_so():
 def test_bad_arguments_name_the_value_the_rule_and_the_fix(arguments, error, words):
     with pytest.raises(error, match=words):
         slide([1, 2, 3], **arguments)
+
+
+@pytest.mark.parametrize("spread", [1, 300, 70_000, 5_000_000_000, 2**62])
+def test_by_key_brings_keys_of_any_width_together_in_order_of_arrival(spread):
+    random_ = np.random.default_rng(spread % 1000)
+    keys = random_.integers(-spread, spread + 1, 40)[random_.integers(0, 40, 500)]
+    values = random_.integers(0, 100, 500)
+    found = slide(values, agg=agg.collect(), size=3, by=keys)
+    for i, key in enumerate(keys):
+        assert list(found[i]) == [v for v, k in zip(values[: i + 1], keys[: i + 1], strict=True) if k == key][-3:]
+
+
+@pytest.mark.parametrize("kind", ["far from zero", "a step", "spikes", "a slope", "NaN and infinity"])
+@pytest.mark.parametrize("by", ["count", "time"])
+def test_std_is_right_wherever_the_values_lie(kind, by):
+    # A pivot that is not in the window, or a sum that something was taken out of, shows in each of these.
+    random_ = np.random.default_rng(5)
+    n, w = 900, 37
+    x = random_.normal(size=n)
+    x += {"far from zero": 1e9, "a step": np.where(np.arange(n) < 400, 0, 1e9), "a slope": np.arange(n) * 1e6}.get(kind, 0.0)
+    if kind == "spikes":
+        x[::111] = 1e12
+    if kind == "NaN and infinity":
+        x[300], x[600] = np.nan, np.inf
+    times = np.cumsum(random_.integers(0, 3, n))
+    given = {"size": w} if by == "count" else {"times": times, "period": w}
+    for aggregation, power in ((agg.std(), 0.5), (agg.var(), 1.0)):
+        found = slide(x, agg=aggregation, **given)
+        for i in range(n):
+            chosen = x[max(0, i - w + 1) : i + 1] if by == "count" else x[(times > times[i] - w) & (times <= times[i])]
+            if len(chosen) < 2 or not np.isfinite(chosen).all():
+                assert np.isnan(found[i])
+                continue
+            right = np.var(chosen - chosen[0], ddof=1) ** power
+            assert abs(found[i] - right) <= 1e-11 * right, (i, found[i], right)

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "../monoids/erased.hpp"
+#include "../rolling/deviations.hpp"
 #include "../rolling/slide.hpp"
 #include "../swag/block_fiba.hpp"
 #include "module.hpp"
@@ -94,6 +95,24 @@ void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Rea
   slide_by_time(kernel, job.int_times + begin, n, job.int_period, job.closed, read, emit);
 }
 
+// var and std have loops of their own.
+struct Deviations {
+  template <bool root, class Input>
+  void run(Job& job, const Input* values, std::size_t begin, std::size_t end) const {
+    const Input* x = values + begin;
+    double* out = job.out_floats + begin;
+    std::size_t n = end - begin;
+    if (job.size > 0) return deviations_by_count<root>(x, n, job.size, out);
+    if (job.float_times) return deviations_by_time<root>(x, job.float_times + begin, n, job.float_period, job.closed, out);
+    deviations_by_time<root>(x, job.int_times + begin, n, job.int_period, job.closed, out);
+  }
+};
+
+template <class Input>
+void run(Job& job, const Deviations& loops, const Input* values, std::size_t begin, std::size_t end) {
+  job.how == Lower::std_dev ? loops.run<true>(job, values, begin, end) : loops.run<false>(job, values, begin, end);
+}
+
 template <class K, class Input>
 void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std::size_t end) {
   const Time* times = job.int_times ? job.int_times + begin : nullptr;
@@ -156,7 +175,10 @@ void run_kernel(Job& job, const KernelSpec& spec, bool dense, const Input* value
     return go(DenseExtreme<Input, Wants::least, false>{});
   }
   if (!job.nulls && !job.arrival && spec.name == "mean") return go(DenseMean<Input>{});
-  if (!job.nulls && !job.arrival && spec.name == "moments") return go(Moments<double>{});
+  if (!job.nulls && !job.arrival && spec.name == "moments") {
+    if (job.how == Lower::std_dev || job.how == Lower::var) return go(Deviations{});
+    return go(Moments<double>{});
+  }
   go(AnySlide(erase(spec)));
 }
 

@@ -35,8 +35,18 @@ def lines(axes: Any, cells: Cells, x: str, y: str, label: Callable[[dict[str, An
         style = "--" if "scattered" in text else "-"
         axes.plot([max(cell[x], 1) for cell in chosen], [cell[y] * scale for cell in chosen], style, marker="o", markersize=4, label=text)
     axes.set(xscale="log", yscale="log")
+    _label_decades(axes.yaxis)
     if cells:
         axes.legend(fontsize=8, ncols=2)
+
+
+def _label_decades(axis: Any) -> None:
+    """Label 1, 2 and 5 of every decade as plain numbers: most figures span one or two."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def ratios(figure: Any, cells: Cells, label: Callable[[dict[str, Any]], str], title: str) -> None:
@@ -78,5 +88,6 @@ def violins(axes: Any, cells: Cells, label: Callable[[dict[str, Any]], str]) -> 
         axes.fill_betweenx(middle, [i - w for w in width], [i + w for w in width], alpha=0.5, linewidth=0)
         axes.plot([i - 0.3, i + 0.3], [cell["ns"]["p50"]] * 2, color="saddlebrown", linewidth=2)
         axes.plot([i - 0.2, i + 0.2], [cell["ns"]["p99.9"]] * 2, color="black", linewidth=2)
-    axes.set(yscale="log", ylabel="ns per round (brown: p50, black: p99.9)", xticks=range(len(cells)))
+    floor = min(cell["histogram"]["edges"][0] for cell in cells)
+    axes.set(yscale="log", ylim=(floor / 2, None), ylabel="ns per round (brown: p50, black: p99.9)", xticks=range(len(cells)))
     axes.set_xticklabels([label(cell) for cell in cells], fontsize=8, rotation=20)

@@ -169,6 +169,7 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
         axes.set(xlabel=f"{text}, windows of {_DAY}", ylabel="rounds", yscale="log")
         if key != "n":
             axes.set_xscale("symlog", linthresh=1)
+            axes.set_xlim(left=0)
 
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
