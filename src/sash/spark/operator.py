@@ -1,9 +1,9 @@
 """The stateful operator: one group per bucket, the native engine inside, its state in few blobs.
 
-    blobs of the batch --add--> Bucket --advance(watermark)--> record batches --> one packed row
+    blobs of the batch --add--> Bucket --advance(watermark)--> record batches
                                   |  ^
                          commit() v  | load()
-                      state: meta (one value) + blobs (a map)
+                      state: a map of blobs, the one with the number META says what the others are
 
 The state of a bucket is what Bucket.commit() gives, and beside it a header: the number of buckets, the definition's
 fingerprint, the pending timer, and a version that is new with every commit. A decoded Bucket may stay in this process for the
@@ -20,16 +20,18 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from sash.errors import CheckpointMismatch
 from sash.keyed import Bucket, Query, bucket_of
 from sash.spark.buckets import spark_hash
-from sash.spark.packing import to_ipc
-from sash.spark.state import Header
+from sash.spark.packing import operator_rows
+from sash.spark.state import META, Header
 
-# bucket rows of the operator's output: packed results, and counters for the query's observed metrics
-OUTPUT = "bucket int, out binary, late long, keys long, slices long"
+# Types, not text: Spark's worker asks the JVM to parse text, in every task.
+_ID = T.StructType([T.StructField("id", T.IntegerType())])
+_BLOB = T.StructType([T.StructField("blob", T.BinaryType())])
 
 _NO_TIMER = -1
 _MILLI = 1000
@@ -65,8 +67,9 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._meta = handle.getValueState("meta", "meta binary")
-        self._blobs = handle.getMapState("blobs", "id int", "blob binary")
+        self._results = self._query.output_schema()
+        # One variable: each costs column families in RocksDB, and round trips in every task before the first row.
+        self._state = handle.getMapState("state", _ID, _BLOB)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         bucket, timer = self._open()
@@ -77,19 +80,19 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 if blob:
                     bucket.add(blob)
         held, out = self._close(key, bucket, timer, timerValues.getCurrentWatermarkInMs())
-        return _rows(key, held, bucket.late - late, out)
+        return operator_rows(self._results, (bucket.late - late, held.keys, held.slices), out)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         bucket, _ = self._open()
         # Spark deletes the timer that fired; deleting it here too would cost a call.
         held, out = self._close(key, bucket, _NO_TIMER, timerValues.getCurrentWatermarkInMs())
-        return _rows(key, held, 0, out)
+        return operator_rows(self._results, (0, held.keys, held.slices), out)
 
     def close(self) -> None:
         pass
 
     def _open(self) -> tuple[Bucket, int]:
-        state = self._meta.get()
+        state = self._state.getValue((META,))
         if state is None:
             bucket = bucket_of(self._query)(self._query)
             bucket.advance(0)  # where Spark's watermark stands before the first batch
@@ -107,7 +110,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         return cached or self._load(meta), header.timer
 
     def _load(self, meta: bytes) -> Bucket:
-        blobs = {key[0]: bytes(value[0]) for key, value in self._blobs.iterator()}
+        blobs = {key[0]: bytes(value[0]) for key, value in self._state.iterator() if key[0] != META}
         try:
             return bucket_of(self._query).load(self._query, meta, blobs)
         except ValueError as error:
@@ -117,9 +120,9 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         out = bucket.advance(watermark * _MILLI)
         commit = bucket.commit()
         for gone in commit.remove:
-            self._blobs.removeKey((gone,))
+            self._state.removeKey((gone,))
         for blob_id, blob in commit.put.items():
-            self._blobs.updateValue((blob_id,), (blob,))
+            self._state.updateValue((blob_id,), (blob,))
         # The next movement of the watermark, however small, must reach this bucket also without rows of its own:
         # it may close windows, and it decides which rows of the next batch are late.
         due = watermark + 1
@@ -136,14 +139,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             slices=bucket.slices,
             fingerprint=self._query.fingerprint(),
         )
-        self._meta.update((header.pack() + commit.meta,))
+        self._state.updateValue((META,), (header.pack() + commit.meta,))
         if self._use_cache:
             _cache.put(header.version, bucket)
         return header, out
-
-
-def _rows(key: Any, held: Header, late: int, out: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
-    """A row of counters, then the packed results."""
-    yield pd.DataFrame({"bucket": [key[0]], "out": [None], "late": [late], "keys": [held.keys], "slices": [held.slices]})
-    for stream in to_ipc(out):
-        yield pd.DataFrame({"bucket": [key[0]], "out": [stream], "late": [0], "keys": [0], "slices": [0]})

@@ -1,9 +1,10 @@
-"""Both ends of the packed way: rows to blobs by bucket before the shuffle, packed results to rows after it."""
+"""What crosses to Spark at both ends of the stateful operator: blobs by bucket before it, results after it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import pandas as pd
 import pyarrow as pa
 
 from sash.keyed import Packed, Query, Slicer
@@ -59,21 +60,51 @@ def _rows(packed: list[Packed], labels: list[int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_PACKED)
 
 
-def to_ipc(batches: list[pa.RecordBatch]) -> Iterator[bytes]:
-    """Pack record batches of one schema as Arrow streams of bounded size.
+# counters of a bucket, for the query's observed metrics: in rows of their own, null where a row is a result
+COUNTERS = ("__sash_late", "__sash_keys", "__sash_slices")
+_COUNTERS = [pa.field(name, pa.int64()) for name in COUNTERS]
+_PACKED_OUT = pa.field("out", pa.binary())
 
-    Rows as one binary value cross from the stateful operator to the JVM at memory speed; as pandas columns they do not.
+
+def is_plain(schema: pa.Schema) -> bool:
+    """Whether Spark takes columns of these types from pandas without touching a value: all but nested ones."""
+    return not any(pa.types.is_nested(field.type) for field in schema)
+
+
+def operator_schema(schema: pa.Schema) -> pa.Schema:
+    """What the stateful operator gives: results as they are, or as packed Arrow streams, and the counters."""
+    return pa.schema([*(schema if is_plain(schema) else [_PACKED_OUT]), *_COUNTERS])
+
+
+def operator_rows(schema: pa.Schema, counters: tuple[int, ...], results: list[pa.RecordBatch]) -> Iterator[pd.DataFrame]:
+    """A row of counters, then the results; in parts of bounded size.
+
+    Columns stay Arrow's, inside pandas: the operator's worker then hands their buffers on. Nested ones it would walk value by
+    value, so those go as one binary value that is unpacked after the operator.
     """
-    for batch in batches:
+    yield _frame(pa.record_batch([pa.array([value], pa.int64()) for value in counters], schema=pa.schema(_COUNTERS)), schema)
+    for batch in results:
         for start in range(0, batch.num_rows, _ROWS_OUT):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch.slice(start, _ROWS_OUT))
-            yield sink.getvalue().to_pybytes()
+            part = batch.slice(start, _ROWS_OUT)
+            yield _frame(part if is_plain(schema) else _stream(part), schema)
+
+
+def _frame(batch: pa.RecordBatch, schema: pa.Schema) -> pd.DataFrame:
+    given = dict(zip(batch.schema.names, batch.columns, strict=True))
+    fields = operator_schema(schema)
+    columns = {f.name: given[f.name] if f.name in given else pa.nulls(batch.num_rows, f.type) for f in fields}
+    return pd.DataFrame({name: pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([column]))) for name, column in columns.items()})
+
+
+def _stream(batch: pa.RecordBatch) -> pa.RecordBatch:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return pa.record_batch([pa.array([sink.getvalue().to_pybytes()], pa.binary())], schema=pa.schema([_PACKED_OUT]))
 
 
 def unpack(batches: Batches) -> Batches:
-    """Read the packed results: the function for mapInArrow after the operator."""
+    """Read packed results: the function for mapInArrow after the operator."""
     for batch in batches:
         for stream in batch.column("out"):
             if stream.is_valid:

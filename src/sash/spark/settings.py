@@ -28,7 +28,7 @@ class Settings:
 
     @classmethod
     def read(cls, spark: SparkSession, what: str) -> Settings:
-        """Read them from a session; the number of buckets is two for each shuffle partition, at least 4, at most 128."""
+        """Read them from a session; the number of buckets is that of shuffle partitions, at least 2, at most 128."""
         partitions = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
         buckets = spark.conf.get(BUCKETS, None)
         cache = spark.conf.get(CACHE, "true")
@@ -36,9 +36,7 @@ class Settings:
             raise DefinitionError(f"{BUCKETS}={buckets!r} is not a number of buckets. Use a whole number from 1.")
         if cache not in ("true", "false"):
             raise DefinitionError(f"{CACHE}={cache!r} is not known. Use 'true' or 'false'.")
-        return cls(
-            partitions, int(buckets) if buckets else min(max(2 * partitions, 4), 128), cache == "true", f"sash.{what}.{next(_numbers)}"
-        )
+        return cls(partitions, int(buckets) if buckets else min(max(partitions, 2), 128), cache == "true", f"sash.{what}.{next(_numbers)}")
 
     def metric(self, part: str) -> str:
         """The name of an observed metric."""

@@ -6,6 +6,8 @@ import datetime as dt
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pyspark.sql import functions as F
+
 from sash import codec
 
 if TYPE_CHECKING:
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 _FIELDS = struct.Struct("<16sqqqqq16s")
 _MICROSECOND = dt.timedelta(microseconds=1)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+META = -1  # the number, in a bucket's map of blobs, of the one that says what the others are
 
 _COLUMNS = "bucket int, watermark timestamp, keys long, slices long, late long, blobs long, bytes long, definition map<string,string>"
 
@@ -48,21 +52,13 @@ def read_state(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataF
     >>> read_state(spark, "checkpoints/hourly").show()  # doctest: +SKIP
     """
 
-    def load(variable: str) -> DataFrame:
-        reader = spark.read.format("statestore").option("stateVarName", variable).option("operatorId", operator)
-        return reader.load(checkpoint)
-
-    blobs = load("blobs").selectExpr("key.bucket as label", "length(user_map_value.blob) as size")
-    sizes = {row["label"]: (row["n"], row["total"]) for row in blobs.groupBy("label").agg(*_sums()).collect()}
-    meta = load("meta").selectExpr("key.bucket as label", "value.meta as meta").collect()
-    rows = [_row(bytes(row["meta"]), *sizes.get(row["label"], (0, 0))) for row in meta]
+    reader = spark.read.format("statestore").option("stateVarName", "state").option("operatorId", operator)
+    blobs = reader.load(checkpoint).selectExpr("key.bucket as label", "user_map_key.id as id", "user_map_value.blob as blob").cache()
+    others = blobs.filter(f"id != {META}").groupBy("label").agg(F.count("*").alias("n"), F.sum(F.length("blob")).alias("total"))
+    sizes = {row["label"]: (row["n"], row["total"]) for row in others.collect()}
+    meta = blobs.filter(f"id = {META}").collect()
+    rows = [_row(bytes(row["blob"]), *sizes.get(row["label"], (0, 0))) for row in meta]
     return spark.createDataFrame(sorted(rows), _COLUMNS)
-
-
-def _sums() -> list[Any]:
-    from pyspark.sql import functions as F
-
-    return [F.count("size").alias("n"), F.sum("size").alias("total")]
 
 
 def _row(data: bytes, blobs: int, size: int) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """The streaming plan: slice and pack before the shuffle, one stateful operator by bucket, unpack after it.
 
     rows --mapInArrow: Slicer--> (bucket, at, blob) --withWatermark(at)--> groupBy(bucket)
-         --transformWithStateInPandas: Bucket--> (packed results) --mapInArrow--> rows
+         --transformWithStateInPandas: Bucket--> rows (nested ones packed, --mapInArrow--> rows)
 
 The watermark is put on the packed rows' largest time. That column is then dropped: were it in the operator's input, Spark
 would drop a whole blob as late, where the engine must judge it row by row.
@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
-from sash.spark.operator import OUTPUT, BucketProcessor
-from sash.spark.packing import PACKED, packer, unpack
+from sash.spark.guard import quoted
+from sash.spark.operator import BucketProcessor
+from sash.spark.packing import COUNTERS, PACKED, is_plain, operator_schema, packer, unpack
 from sash.spark.settings import Settings
 from sash.spark.types import spark_schema
 
@@ -27,18 +28,23 @@ if TYPE_CHECKING:
 def stream(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
     """Plan a definition on a streaming DataFrame."""
     query = definition.query
+    schema = query.output_schema()
     packed = df.mapInArrow(packer(query, settings.buckets, touch=True, always=definition.delay is None), PACKED)
     if definition.delay is not None:
         packed = packed.withWatermark("at", f"{definition.delay // 1000} milliseconds")
     packed = packed.observe(settings.metric("in"), F.sum("rows").alias("rows"), F.sum("null_times").alias("null_times"))
     processor = BucketProcessor(query, settings.buckets, settings.cache)
     results = (
-        packed.select("bucket", "blob").groupBy("bucket").transformWithStateInPandas(processor, OUTPUT, definition.output_mode, "EventTime")
+        packed.select("bucket", "blob")
+        .groupBy("bucket")
+        .transformWithStateInPandas(processor, spark_schema(operator_schema(schema)), definition.output_mode, "EventTime")
     )
-    results = results.observe(
-        settings.metric("out"), F.sum("late").alias("late"), F.sum("keys").alias("keys"), F.sum("slices").alias("slices")
-    )
-    out = results.mapInArrow(unpack, spark_schema(query.output_schema()))
+    late, keys, slices = COUNTERS
+    results = results.observe(settings.metric("out"), F.sum(late).alias("late"), F.sum(keys).alias("keys"), F.sum(slices).alias("slices"))
+    if is_plain(schema):
+        out = results.filter(F.col(slices).isNull()).select(*map(quoted, schema.names))
+    else:
+        out = results.mapInArrow(unpack, spark_schema(schema))
     return noted(out, definition, {"packed": f"{_packed(definition)}, {settings.buckets} buckets", **_OTHERS})
 
 
@@ -50,7 +56,7 @@ _OTHERS = {
 
 def _packed(definition: Definition) -> str:
     return (
-        "rows sliced by key and pane and packed by bucket before the shuffle"
+        "rows sliced by key and pane where they are, one heavy key on all cores, and packed by bucket before the shuffle"
         if definition.query.windows
-        else "rows packed by bucket before the shuffle"
+        else "rows packed by bucket before the shuffle; those of one key meet in one task"
     )
