@@ -7,6 +7,8 @@ import pytest
 from sash import agg
 from sash.errors import DefinitionError
 from sash.spark import explain, metrics, windows
+from sash.spark.definition import define_windows
+from sash.spark.packing import PACKED, packer
 
 from . import oracle
 from .arrivals import EVENTS, found_windows, rows, totals
@@ -23,6 +25,24 @@ def test_the_plan_is_told_also_after_other_steps(spark):
     assert said.splitlines()[0] == "windows of 1h every 1m, no key, as a stream"
     assert "<- chosen" in said.splitlines()[1]
     assert "the watermark is 10m behind the newest row" in said
+
+
+@pytest.mark.parametrize("key", [None, "key"])
+def test_one_heavy_key_is_sliced_on_all_cores(spark, key):
+    # nine rows in ten are of one key, in four partitions: what meets in one task is slices, not rows
+    heavy = "if(id % 10 = 0, 'b', 'a') as key", "timestamp_seconds(id div 100) as at", "id as value"
+    rows = spark.range(0, 40_000, numPartitions=4).selectExpr(*heavy)
+    asked = {"time": "at", "range": "1m", "slide": "10s", "key": key, "aggs": {"total": agg.sum("value")}}
+    out = windows(rows, **asked)
+    assert "one heavy key on all cores" in explain(out)
+    query = define_windows(
+        rows, session=None, watermark=None, offset=None, emit="final", late="drop", max_ahead=None, tie=None, **asked
+    ).query
+    packed = rows.select(*query.schema.names).mapInArrow(packer(query, 2), PACKED)
+    parts = packed.selectExpr("spark_partition_id() as part", "rows", "length(blob) as size").groupBy("part").sum("rows", "size").collect()
+    assert [done["sum(rows)"] for done in parts] == [10_000] * 4
+    assert all(done["sum(size)"] < 2_000 for done in parts)
+    assert out.selectExpr("sum(total)").first()[0] == 6 * sum(range(40_000))
 
 
 def test_a_dataframe_without_results_of_ours_is_refused(spark):

@@ -10,7 +10,7 @@ import numpy as np
 
 from sash import _core, codec
 from sash.keyed.plan import RowView, sortable
-from sash.keyed.query import FOREVER, Commit, Query, Rows, Windows
+from sash.keyed.query import FAR, FOREVER, Commit, Query, Rows, Windows
 from sash.keyed.run import BEFORE_ALL, Run
 from sash.keyed.slicer import unpack_rows
 from sash.keyed.store import Store
@@ -51,7 +51,29 @@ def window_batch(
     type_ = schema.field("window_end").type
     columns += [from_integers(pa.array(end - windows.range), type_), from_integers(pa.array(end), type_)]
     columns += run.plan.results(run.columns, (starts, ends))
+    if query.late == "flag":
+        columns.append(pa.array(np.zeros(len(key), bool)))
     return pa.record_batch(columns, schema=schema)
+
+
+def missed_batch(run: Run, last_end: int) -> pa.RecordBatch | None:
+    """The windows that end up to last_end (in panes) and hold a slice of the run, without values: closed ones that missed rows."""
+    import pyarrow as pa
+
+    query = run.plan.query
+    windows = query.windows
+    assert isinstance(windows, Windows)
+    range_, slide = windows.range // windows.grain, windows.slide // windows.grain
+    _, _, key, end = _core.window_stretches(run.starts, run.times, range_, slide, -FAR, last_end, NO_KEY, NO_KEY)
+    if not len(key):
+        return None
+    schema = query.output_schema()
+    columns = [column.take(pa.array(key)) for column in run.key_columns]
+    end = end * windows.grain + windows.offset
+    type_ = schema.field("window_end").type
+    columns += [from_integers(pa.array(end - windows.range), type_), from_integers(pa.array(end), type_)]
+    columns += [pa.nulls(len(key), schema.field(name).type) for name, _ in query.aggs]
+    return pa.record_batch([*columns, pa.array(np.ones(len(key), bool))], schema=schema)
 
 
 def window_batches(
@@ -133,6 +155,7 @@ class Bucket:
         self._fresh: list[Run] = []  # not yet merged into the run
         self._pending: list[pa.RecordBatch] = []
         self._flagged: list[pa.RecordBatch] = []
+        self._missed: list[Run] = []  # with late="flag", slices of the last additions: some may be for closed windows
         self._store = Store(query)
 
     @classmethod
@@ -213,6 +236,8 @@ class Bucket:
             run, rows = Run.unpack(self._plan, codec.unseal("slices", self.query.fingerprint(), blob))
             if self.watermark is not None and rows is not None:
                 self.late += int(rows[run.times < windows.closed_end(self.watermark)].sum())
+                if self.query.late == "flag" and len(run):
+                    self._missed.append(run)
                 run = self._kept(run)
             self._fresh.append(run)
         else:
@@ -250,8 +275,20 @@ class Bucket:
         new = FOREVER if watermark is None else watermark
         if self.watermark is not None:
             new = max(new, self.watermark)
+        missed = self._take_missed()
         out = self._advance_windows(new) if self.query.windows is not None else self._advance_rolling(new)
-        return [] if out is None else [out]
+        return [batch for batch in (missed, out) if batch is not None]
+
+    def _take_missed(self) -> pa.RecordBatch | None:
+        """With late="flag": the closed windows that rows came too late for."""
+        if not self._missed:
+            return None
+        assert isinstance(self.query.windows, Windows)
+        merged, *more = self._missed
+        self._missed = []
+        for run in more:
+            merged, _ = merged.merge(run, combine=True)
+        return missed_batch(merged, self.query.windows.last_pane_end(self.watermark))
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """Give everything, as ``advance(None)`` does, but a batch at a time: the output of a batch job may be large."""

@@ -65,6 +65,8 @@ class UpdateBucket(Bucket):
         type_ = schema.field("window_end").type
         columns += [from_integers(pa.array(ends - windows.range), type_), from_integers(pa.array(ends), type_)]
         columns += run.plan.results(run.columns, stretches)
+        if query.late == "flag":
+            columns.append(pa.array(np.zeros(len(key), bool)))
         return pa.record_batch(columns, schema=schema)
 
 

@@ -180,7 +180,8 @@ class Query:
     """Aggregations of a keyed stream over windows or look-backs. Times are int64 microseconds.
 
     ``schema`` describes the input batches: key columns, the time column, the aggregated columns; for ``rolling`` every
-    column of the row. ``late`` says what becomes of a row with time <= the watermark of the last advance.
+    column of the row. ``late`` says what becomes of a row with time <= the watermark of the last advance; in windows it
+    counts in the open ones in any case, and "flag" tells the closed ones that missed it.
     """
 
     schema: "pa.Schema"
@@ -204,8 +205,8 @@ class Query:
             raise DefinitionError(f"emit={self.emit!r} is for {'look-backs' if self.windows else 'windows'}.")
         if self.emit == "update" and isinstance(self.windows, Sessions):
             raise DefinitionError("sessions grow together as rows come, so only emit='final' has a meaning for them.")
-        if self.late == "flag" and self.windows:
-            raise DefinitionError("late='flag' marks rows, and windows give none: use it with rolling, or late='drop'.")
+        if self.late == "flag" and isinstance(self.windows, Sessions):
+            raise DefinitionError("late='flag' tells which windows missed rows: a session that never was has no bounds. Use late='drop'.")
         for name in (self.time, *self.keys, *self.value_columns, *((self.tie,) if self.tie else ())):
             if name not in self.schema.names:
                 raise DefinitionError(f"there is no column {name!r}; the columns are {', '.join(self.schema.names)}.")
@@ -243,7 +244,7 @@ class Query:
             fields = [self.schema.field(name) for name in self.keys]
             fields += [pa.field("window_start", time_type), pa.field("window_end", time_type)]
             fields += [pa.field(name, type_) for (name, _), type_ in zip(self.aggs, types, strict=True)]
-            return pa.schema(fields)
+            return pa.schema([*fields, pa.field("_late", pa.bool_())] if self.late == "flag" else fields)
         fields = [*self.schema]
         if self.emit == "changed":
             fields = [self.schema.field(name) for name in (*self.keys, self.time)]

@@ -36,7 +36,10 @@ def windows(
     """Aggregate over windows [start, start + range), one every slide, for each key.
 
     Gives the key columns, `window_start`, `window_end` and a column per aggregation; a window without rows gives no row. In a
-    stream a window comes out once, when the watermark reaches its end. Cost: independent of range / slide, but for the output.
+    stream a window comes out once, when the watermark reaches its end. A late row counts in the windows that are still open, as in
+    Spark; `late="flag"` also tells the closed ones that missed it: without values, `_late` true.
+
+    Cost: independent of range / slide, but for the output.
 
     >>> windows(df, time="at", range="1 hour", slide="1 minute", key="zone", aggs={"n": agg.count()})  # doctest: +SKIP
     """

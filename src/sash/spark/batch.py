@@ -45,11 +45,15 @@ def batch(df: DataFrame, definition: Definition, settings: Settings) -> DataFram
 def _windows(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
     query = definition.query
     # More buckets than in a stream: each is in memory alone, so smaller is safer, and none has a fixed cost.
-    buckets = 2 * settings.buckets
+    buckets = 4 * settings.buckets
     packed = df.mapInArrow(packer(query, buckets), PACKED).select("bucket", "blob")
     ordered = packed.repartition(settings.partitions, "bucket").sortWithinPartitions("bucket")
     out = ordered.mapInArrow(_finish_buckets(query), spark_schema(query.output_schema()))
-    return noted(out, definition, {"packed": f"rows sliced by key and pane and packed before the shuffle, {buckets} buckets"})
+    return noted(
+        out,
+        definition,
+        {"packed": f"rows sliced by key and pane where they are, one heavy key on all cores, then packed, {buckets} buckets"},
+    )
 
 
 def _rolling(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:

@@ -71,13 +71,10 @@ def define_windows(
     """Check the arguments of windows()."""
     keys, bound = _check_columns(df, time, key, aggs, tie)
     _one_of("emit", emit, ("final", "update"))
-    if late != "drop":
-        raise DefinitionError(
-            f"late={late!r} is not for windows: a late row counts in the windows that are still open, as in Spark. Leave it out."
-        )
+    _one_of("late", late, ("drop", "accept", "flag"))
     shape = _sessions(session, range, slide, offset, emit) if session is not None else _sliding(range, slide, offset)
     columns = _used(df, time, keys, bound, tie)
-    query = _query(df, columns, time=time, keys=keys, aggs=bound, windows=shape, tie=tie, emit=emit)
+    query = _query(df, columns, time=time, keys=keys, aggs=bound, windows=shape, late=late, tie=tie, emit=emit)
     delay = _watermark(df, time, watermark)
     return Definition("windows", query, columns, df.isStreaming, delay, _max_ahead(df, delay, max_ahead))
 
