@@ -53,6 +53,7 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "period": {"metavar": "P", "help": "of windows by time, e.g. 10m"},
     "form": {"metavar": "NAME", "help": "which of an experiment's contenders: see its table"},
     "keys": {"type": int, "metavar": "K", "help": "in races: how many keys"},
+    "ratio": {"type": int, "metavar": "R", "help": "on Spark: range / slide, one of those raced"},
     "by": {"choices": ["count", "time"], "help": "in races: windows by count or by time"},
 }
 
@@ -60,6 +61,7 @@ _CELL: Final = ("algorithm", "agg", "size", "rounds", "min_arity")
 _STREAM: Final = ("algorithm", "agg", "period", "rounds", "min_arity")
 _SHAPE: Final = ("algorithm", "size", "window", "rounds", "form")
 _BULK: Final = ("size", "bulk", "rounds", "min_arity", "form")
+_SPARK: Final = "sash.bench.spark_races"
 _RACE: Final = ("agg", "size", "window", "by")
 _PEERS: Final = "against pandas, Polars, DuckDB, bottleneck, numbagg and NumPy"
 
@@ -92,6 +94,11 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "top-k": Experiment("sash.bench.races", "the five largest of a window, against DuckDB", _RACE),
     "udf": Experiment("sash.bench.races", f"a user's function, compiled, {_PEERS}", _RACE),
     "key": Experiment("sash.bench.races", "slide() by key on all cores, against pandas, Polars and DuckDB", (*_RACE, "keys")),
+    "spark-windows": Experiment(_SPARK, "streaming windows() against Spark's window(), and two steps of it", ("keys", "ratio")),
+    "spark-batch": Experiment(_SPARK, "batch windows() against Spark's window(), and two steps of it", ("ratio",)),
+    "spark-rolling": Experiment(_SPARK, "batch rolling() against Spark's frames, with the segment tree and without", ("size",)),
+    "spark-latency": Experiment(_SPARK, "from event to answer at 10,000 rows/s, beside Spark's own", ("keys",)),
+    "spark-keys": Experiment(_SPARK, "a stream of a million keys, and its memory", ("keys",)),
 }
 
 

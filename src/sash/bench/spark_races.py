@@ -1,0 +1,83 @@
+"""The experiments on Spark, by name: each in a session of its own."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["measure", "plot", "table"]
+
+Cells = list[dict[str, Any]]
+
+
+def measure(name: str, options: argparse.Namespace) -> Cells:
+    """Run an experiment."""
+    from sash.spark import session
+
+    spark = session("sash bench", **{"spark.driver.memory": "3g"})
+    try:
+        return _MEASURES[name](spark, options)
+    finally:
+        spark.stop()
+
+
+def table(name: str, cells: Cells) -> str:
+    """Lay cells out as text."""
+    from sash.bench import spark_batch, spark_live, spark_stream
+
+    if name in ("spark-windows", "spark-keys"):
+        return spark_stream.table(cells)
+    return spark_live.latency_table(cells) if name == "spark-latency" else spark_batch.table(cells)
+
+
+def plot(name: str, cells: Cells, figure: Any) -> None:
+    """Draw the rows/s, or the seconds, of every contender as bars, a group per cell."""
+    axes = figure.subplots()
+    if name == "spark-latency":
+        axes.bar([cell["contender"] for cell in cells], [cell["p99"] for cell in cells], label="p99")
+        axes.bar([cell["contender"] for cell in cells], [cell["p50"] for cell in cells], label="p50")
+        axes.set_ylabel("seconds from event to answer")
+    else:
+        names = list(dict.fromkeys(contender for cell in cells for contender in cell["rates"]))
+        for i, contender in enumerate(names):
+            there = [(j, cell["rates"][contender]["median"]) for j, cell in enumerate(cells) if contender in cell["rates"]]
+            axes.bar([j + i / (len(names) + 1) for j, _ in there], [rate for _, rate in there], 1 / (len(names) + 1), label=contender)
+        axes.set_yscale("log")
+        axes.set_ylabel("input rows/s")
+    axes.legend()
+
+
+def _windows(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_stream import races, run_race
+
+    return [run_race(spark, race) for race in races(options.quick, options.keys, options.ratio)]
+
+
+def _batch(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_batch import batch_races, run_batch_race
+
+    return [run_batch_race(spark, race, options.repeats or 3) for race in batch_races(options.quick, options.ratio)]
+
+
+def _rolling(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_batch import ROWS, run_rolling_race
+
+    return [run_rolling_race(spark, options.size or (ROWS // 8 if options.quick else ROWS), options.repeats or 3)]
+
+
+def _latency(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_live import latency
+
+    return latency(spark, options.keys or 100, 15.0 if options.quick else 40.0)
+
+
+def _keys(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_live import million_keys
+
+    return [million_keys(spark, options.keys or 1_000_000, 4 if options.quick else 8)]
+
+
+_MEASURES = {"spark-windows": _windows, "spark-batch": _batch, "spark-rolling": _rolling, "spark-latency": _latency, "spark-keys": _keys}
