@@ -13,7 +13,7 @@ BUILD_FLAGS := $(if $(NATIVE),-Ccmake.define.SASH_NATIVE=ON)
 DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
 	print('\n'.join(sorted({*p['build-system']['requires'], *p['project']['dependencies'], *(d for e in p['project']['optional-dependencies'].values() for d in e)})))"
 
-.PHONY: run test lint format stress wheel sanitize clean env
+.PHONY: run test test-spark40 lint format stress wheel sanitize clean env
 
 run: env
 	$(VENV)/bin/sash demo --chart out/demo.png
@@ -37,6 +37,13 @@ format: env
 
 wheel: env
 	$(PIP) wheel --no-build-isolation --no-deps $(BUILD_FLAGS) -w dist .
+
+# The tests of the pipeline on the oldest Spark it runs on, in an environment of its own.
+test-spark40: wheel
+	test -x .venv-spark40/bin/python || $(PYTHON) -m venv .venv-spark40
+	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install "pyspark==4.0.*" -r $(VENV)/requirements.txt
+	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl
+	.venv-spark40/bin/python -m pytest -m "spark and not stress" tests/spark
 
 # The state machines of the core under ASan and UBSan, in a build of their own.
 sanitize: env

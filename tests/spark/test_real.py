@@ -1,0 +1,83 @@
+"""Real streams, end to end. The files are not part of the project: without them, the seeded streams of the other tests remain."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import functions as F
+
+from sash import agg
+from sash.spark import metrics, rolling, windows
+
+from .arrivals import found_windows
+
+FOLDER = next((p / "shared" / "data" for p in Path(__file__).resolve().parents if (p / "shared" / "data").is_dir()), None)
+pytestmark = [pytest.mark.spark, pytest.mark.skipif(FOLDER is None, reason="the data files are not beside the project")]
+
+HOUR = 3_600_000_000
+
+
+def read(name, order, times, columns):
+    """A file in the order in which its rows arrived, its times as Spark's timestamps."""
+    table = pq.read_table(FOLDER / name, columns=[*dict.fromkeys([order, *times, *columns])]).sort_by(order)
+    for time in times:
+        table = table.set_column(table.schema.names.index(time), time, table[time].cast(pa.timestamp("us", "UTC")))
+    return table
+
+
+def arriving(stream, table, batches):
+    source = stream(table.schema, [])
+    size = -(-table.num_rows // batches)
+    for start in range(0, table.num_rows, size):
+        source.append_table(table.slice(start, size))
+    return source
+
+
+def test_green_taxis_with_their_late_block_equal_spark_in_every_micro_batch(stream):
+    # 13,682 trips sit in a block at the end of each month's file; 4 have a wrong year
+    table = read("nyc_green_taxi_2023q1.parquet", "seq", ["pickup_ts"], ["vendor", "passenger_count", "total_amount"])
+    source = arriving(stream, table, 8)
+    aggs = {"n": agg.count(), "people": agg.sum("passenger_count"), "most": agg.max("total_amount")}
+    asked = {"time": "pickup_ts", "range": "1 hour", "slide": "5 minutes", "key": "vendor", "watermark": "6 hours"}
+    ours = source.run(lambda df: windows(df, aggs=aggs, **asked), "ours")
+    late = sum(metrics(p)["late"] for p in source.progress)
+
+    def plain(df):
+        counted = df.withWatermark("pickup_ts", "6 hours").groupBy("vendor", F.window("pickup_ts", "1 hour", "5 minutes"))
+        counted = counted.agg(F.count("*").alias("n"), F.sum("passenger_count").alias("people"), F.max("total_amount").alias("most"))
+        return counted.select("vendor", "window.start", "window.end", "n", "people", "most")
+
+    assert found_windows(ours) == found_windows(source.run(plain, "spark"))
+    assert sum(map(len, ours)) > 40_000
+    assert late > 10_000
+
+
+@pytest.mark.stress
+def test_bikes_by_when_they_came_back_equal_batch_without_the_late_ones(stream):
+    # a trip's time is its start, its arrival its end: 61.8 % come after a younger one
+    table = read("citibike_jc_201806_202005.parquet", "stop_ts", ["start_ts"], ["start_station", "duration_s", "seq"])
+    source = arriving(stream, table, 8)
+    end = table.schema.empty_table().to_pylist() or [dict.fromkeys(table.schema.names)]
+    end[0]["start_ts"] = table["start_ts"].to_pylist()[-1].replace(year=2021)  # lets the watermark pass all others
+    source.append_table(pa.Table.from_pylist(end, schema=table.schema))
+    asked = {"time": "start_ts", "lookbacks": ["1h", "1d", "20rows"], "key": "start_station"}
+    aggs = {"n": agg.count(), "seconds": agg.sum("duration_s"), "longest": agg.max("duration_s")}
+    path = str(source.folder / "out")
+    query = rolling(source.read(), aggs=aggs, tie="seq", watermark="3 hours", **asked).writeStream.trigger(availableNow=True)
+    query = query.option("checkpointLocation", str(source.folder / "checkpoint")).start(path)
+    query.awaitTermination()
+    late = sum(metrics(p)["late"] for p in query.recentProgress)
+
+    times, size = table["start_ts"].cast(pa.int64()).to_numpy(), -(-table.num_rows // 8)
+    newest = np.maximum.accumulate([times[i : i + size].max() for i in range(0, len(times), size)])
+    judged_by = np.repeat([np.iinfo(np.int64).min] * 2 + list(newest[:-2] // 1000 * 1000 - 3 * HOUR), size)[: len(times)]
+    on_time = times > judged_by
+    assert late == (~on_time).sum() > 1000
+    kept = source.folder / "kept.parquet"
+    pq.write_table(table.filter(pa.array(on_time)), kept)
+    expected = rolling(source.spark.read.parquet(str(kept)), aggs=aggs, tie="seq", **asked)
+    got = source.spark.read.parquet(path)
+    digest = F.sum(F.xxhash64(*expected.columns).cast("decimal(38,0)"))
+    assert got.select(F.count("*"), digest).first() == expected.select(F.count("*"), digest).first()
