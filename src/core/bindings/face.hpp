@@ -125,10 +125,11 @@ class ErasedFace {
       for (auto& spec : definition_->kernels) parts.push_back(erase(spec));
       kernel_ = struct_ = std::make_shared<StructKernel>(std::move(parts));
     }
+    monoid_ = ErasedMonoid(kernel_);
   }
-  ErasedMonoid monoid() const { return ErasedMonoid(kernel_); }
-  Partial lift(const Item* items, nb::handle, nb::handle, Time t) const { return monoid().lift(items, t); }
-  Partial identity() const { return monoid().identity(); }
+  ErasedMonoid monoid() const { return monoid_; }
+  Partial lift(const Item* items, nb::handle, nb::handle, Time t) const { return monoid_.lift(items, t); }
+  Partial identity() const { return monoid_.identity(); }
   nb::object lower(const Partial& p, nb::handle arg) const {
     if (!arg.is_none()) {
       nb::object from_native = definition_->aggregation.attr("from_native");
@@ -173,6 +174,7 @@ class ErasedFace {
   DefinitionPtr definition_;
   std::shared_ptr<const AnyKernel> kernel_;
   std::shared_ptr<const StructKernel> struct_;
+  ErasedMonoid monoid_;
 };
 
 // --- Python callables on Python objects

@@ -59,7 +59,11 @@ class FunctionKernel final : public AnyKernel {
   void inverse(std::byte* out, const std::byte* whole, const std::byte* oldest) const override {
     inverse_(ints(out), reals(out), ints(whole), reals(whole), ints(oldest), reals(oldest));
   }
-  bool removable(const std::byte*) const override { return true; }
+  bool removable(const std::byte* p) const override {
+    for (std::size_t i = 0; i < kinds_.size(); ++i)
+      if (kinds_[i] == real && !std::isfinite(reals(p)[i])) return false;
+    return true;
+  }
   bool keeps_left(const std::byte* a, const std::byte* b) const override {
     std::vector<std::byte> kept(size());
     combine(kept.data(), a, b);

@@ -217,25 +217,25 @@ class ErasedMonoid {
  public:
   using Partial = Erased;
   ErasedMonoid() = default;
-  explicit ErasedMonoid(std::shared_ptr<const AnyKernel> kernel) : kernel_(std::move(kernel)) {}
+  explicit ErasedMonoid(std::shared_ptr<const AnyKernel> kernel) : kernel_(std::move(kernel)), size_(kernel_->size()) {}
 
   Partial identity() const {
-    Erased out(kernel_->size());
+    Erased out(size_);
     kernel_->identity(out.data());
     return out;
   }
   Partial lift(const Item* items, Time t) const {
-    Erased out(kernel_->size());
+    Erased out(size_);
     kernel_->lift(out.data(), items, t);
     return out;
   }
   Partial combine(const Partial& a, const Partial& b) const {
-    Erased out(kernel_->size());
+    Erased out(size_);
     kernel_->combine(out.data(), a.data(), b.data());
     return out;
   }
   Partial inverse(const Partial& whole, const Partial& oldest) const {
-    Erased out(kernel_->size());
+    Erased out(size_);
     kernel_->inverse(out.data(), whole.data(), oldest.data());
     return out;
   }
@@ -245,6 +245,7 @@ class ErasedMonoid {
 
  private:
   std::shared_ptr<const AnyKernel> kernel_;
+  std::size_t size_ = 0;
 };
 
 inline std::shared_ptr<const AnyKernel> erase(const KernelSpec& spec) {
