@@ -208,7 +208,7 @@ class Erased {
   }
   std::size_t size_ = 0;
   union {
-    std::byte inline_[room] = {};
+    std::byte inline_[room];  // left as it is: whoever makes a partial writes all of it
     std::byte* heap_;
   };
 };

@@ -18,7 +18,7 @@ from sash.agg.base import INT64_MAX, INT64_MIN, Aggregation, Traits
 from sash.agg.ranks import _fraction
 from sash.errors import missing_extra
 
-__all__ = ["approx_distinct", "approx_quantile", "count_min", "frequent_items"]
+__all__ = ["approx_distinct", "approx_quantile", "count_min", "frequent_items", "sketch_of"]
 
 Partial = tuple[Any, ...] | bytes
 _SMALL: Final = 48  # below it a tuple is smaller than any sketch, and joined 50 times as fast
@@ -86,10 +86,14 @@ class _Sketch:
             return a + b
         if isinstance(a, bytes) and isinstance(b, bytes):
             return self.dump(self.join(self.of(a), self.of(b)))
-        sketch, rest = (self.of(a), b) if isinstance(a, bytes) else (self.of(b), a)
+        sketch, rest = (self.of(b), a) if isinstance(b, bytes) else (self.of(a), b)
         for x in rest:
             sketch.update(x)
         return self.dump(sketch)
+
+    def store(self, p: Partial) -> bytes:
+        """Write a partial as the library itself writes a sketch."""
+        return p if isinstance(p, bytes) else self.dump(self.of(p))
 
 
 def _aggregation(
@@ -114,6 +118,50 @@ def _whole(value: Any, name: str, least: int, most: int) -> int:
     return value
 
 
+def _merged(a: Any, b: Any) -> Any:
+    a.merge(b)
+    return a
+
+
+@functools.cache
+def _hll(lg_k: int) -> _Sketch:
+    def join(a: Any, b: Any) -> Any:
+        union = _package().hll_union(lg_k)
+        union.update(a)
+        union.update(b)
+        return union.get_result(_package().tgt_hll_type.HLL_8)
+
+    return _Sketch(
+        lambda: _package().hll_sketch(lg_k, _package().tgt_hll_type.HLL_8),
+        lambda data: _package().hll_sketch.deserialize(data),
+        lambda s: bytes(s.serialize_updatable()),
+        join,
+    )
+
+
+@functools.cache
+def _kll(k: int) -> _Sketch:
+    return _Sketch(
+        lambda: _package().kll_doubles_sketch(k),
+        lambda data: _package().kll_doubles_sketch.deserialize(data),
+        lambda s: bytes(s.serialize()),
+        _merged,
+    )
+
+
+def sketch_of(aggregation: Aggregation) -> _Sketch | None:
+    """Give how the sketches of an aggregation are stored, where Spark's functions store theirs the same way.
+
+    That is so for approx_distinct (Spark's hll_sketch_agg) and approx_quantile (kll_sketch_agg_double).
+    """
+    params = dict(aggregation.params)
+    if aggregation.name == "approx_distinct":
+        return _hll(params.get("lg_k", 12))
+    if aggregation.name == "approx_quantile":
+        return _kll(params.get("k", 200))
+    return None
+
+
 def approx_distinct(column: str | None = None, *, lg_k: int = 12, where: Where = None) -> Aggregation:
     """Estimate how many different items there are, with HyperLogLog.
 
@@ -126,18 +174,7 @@ def approx_distinct(column: str | None = None, *, lg_k: int = 12, where: Where =
     """
     lg_k = _whole(lg_k, "lg_k", 7, 21)
 
-    def join(a: Any, b: Any) -> Any:
-        union = _package().hll_union(lg_k)
-        union.update(a)
-        union.update(b)
-        return union.get_result(_package().tgt_hll_type.HLL_8)
-
-    sketch = _Sketch(
-        lambda: _package().hll_sketch(lg_k, _package().tgt_hll_type.HLL_8),
-        lambda data: _package().hll_sketch.deserialize(data),
-        lambda s: bytes(s.serialize_updatable()),
-        join,
-    )
+    sketch = _hll(lg_k)
 
     def lower(p: Partial) -> int:
         return round(sketch.of(p).get_estimate()) if p else 0
@@ -160,16 +197,7 @@ def approx_quantile(column: Any = None, q: Any = None, *, k: int = 200, where: W
     q = _fraction(q, "q", "approx_quantile")
     k = _whole(k, "k", 8, 65535)
 
-    def join(a: Any, b: Any) -> Any:
-        a.merge(b)
-        return a
-
-    sketch = _Sketch(
-        lambda: _package().kll_doubles_sketch(k),
-        lambda data: _package().kll_doubles_sketch.deserialize(data),
-        lambda s: bytes(s.serialize()),
-        join,
-    )
+    sketch = _kll(k)
 
     def lower(p: Partial, arg: Any = None) -> float | None:
         wanted = q if arg is None else _fraction(arg, "arg", "approx_quantile")
@@ -192,15 +220,11 @@ def frequent_items(column: str | None = None, *, lg_max_k: int = 10, where: Wher
     """
     lg_max_k = _whole(lg_max_k, "lg_max_k", 3, 24)
 
-    def join(a: Any, b: Any) -> Any:
-        a.merge(b)
-        return a
-
     sketch = _Sketch(
         lambda: _package().frequent_strings_sketch(lg_max_k),
         lambda data: _package().frequent_strings_sketch.deserialize(data),
         lambda s: bytes(s.serialize()),
-        join,
+        _merged,
     )
 
     def lower(p: Partial, arg: Any = None) -> list[tuple[Any, int]]:
@@ -234,11 +258,7 @@ def count_min(column: str | None = None, *, error: float = 0.01, confidence: flo
         made = _package().count_min_sketch
         return made(made.suggest_num_hashes(confidence), made.suggest_num_buckets(error))
 
-    def join(a: Any, b: Any) -> Any:
-        a.merge(b)
-        return a
-
-    sketch = _Sketch(empty, lambda data: _package().count_min_sketch.deserialize(data), lambda s: bytes(s.serialize()), join)
+    sketch = _Sketch(empty, lambda data: _package().count_min_sketch.deserialize(data), lambda s: bytes(s.serialize()), _merged)
 
     def lift(x: Any) -> int | str:
         key = _hashable(x)

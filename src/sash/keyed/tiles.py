@@ -3,6 +3,8 @@
 count sum min max first last bit_and bit_or     their value: merge by the same aggregation (count by sum)
 mean                                            struct(sum, count)
 minmax relvar                                   struct(min, max)
+approx_distinct                                 a DataSketches HLL sketch: merge by Spark's hll_union_agg, or here
+approx_quantile                                 a DataSketches KLL sketch of doubles: merge by Spark's kll_merge_agg_double, or here
 all others                                      the partial in bytes: read it with tile_partial()
 """
 
@@ -12,6 +14,7 @@ from typing import Any
 
 from sash import agg, codec
 from sash.agg import Aggregation
+from sash.agg.sketches import sketch_of
 
 __all__ = ["tile_aggregation", "tile_partial"]
 
@@ -35,13 +38,15 @@ def tile_aggregation(aggregation: Aggregation) -> Aggregation:
     if a.name in ("minmax", "relvar") and not a.callables:
         return agg.minmax(a.column, **common)
 
+    sketch = sketch_of(a)
+
     def lift(x: Any, time: Any) -> Any:
         return a.lift_function(x, time)
 
     return agg.define(
         lift=lift,
         combine=lambda older, newer: a.combine_function(older, newer),
-        lower=codec.encode,
+        lower=sketch.store if sketch else codec.encode,
         identity=a.identity(),
         commutative=a.commutative,
         name=f"tile of {a!r}" if a.named else None,
@@ -66,4 +71,4 @@ def tile_partial(aggregation: Aggregation, value: Any) -> Any:
         return (0 if value["sum"] is None else value["sum"], value["count"])
     if a.name in ("minmax", "relvar") and not a.callables:
         return None if value is None or value["min"] is None else (value["min"], value["max"])
-    return codec.decode(bytes(value))
+    return bytes(value) if sketch_of(a) else codec.decode(bytes(value))
