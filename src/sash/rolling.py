@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from typing import Any, Final, Literal
@@ -262,10 +263,21 @@ def _run_ranked(plan: _Plan, starts: Array, order: Array | None) -> Array:
     )
     if counts is None:
         return out
-    rows = out.reshape(plan.count, k).tolist()
+    rows = _lists(out.reshape(plan.count, k))
     for i in np.flatnonzero(counts < k).tolist():
         rows[i] = rows[i][: counts[i]]
     return results(rows)
+
+
+def _lists(rows: Array) -> list[Any]:
+    """Make a list of every row, without a look at the garbage: none of the new lists is any, and looking took 60 % of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return rows.tolist()  # type: ignore[no-any-return]
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _check_order(keys: Array, starts: Array) -> None:

@@ -41,6 +41,12 @@ class DabaLite {
 
   void insert(Partial v) {
     deque_.push_back(v);
+    // Copied whole just after its fields were stored, a partial of several words makes the processor wait for the stores: in place,
+    // max runs at 130 million rounds/s and not at 75, geomean at 65 and not 56; a sum, of one word, at 148 and not at 166.
+    if constexpr (!may_throw<M> && sizeof(Partial) > sizeof(void*)) {
+      aggB_ = monoid_.combine(aggB_, v);
+      return fixup(aggB_, false);
+    }
     Rollback undo(monoid_, [this] { deque_.pop_back(); });
     Partial aggB = monoid_.combine(aggB_, v);
     fixup(aggB, false);

@@ -146,7 +146,7 @@ def _duckdb(race: Race, data: Data) -> Contender | None:
         "distinct": "count(DISTINCT x)",
         "top_k": f"max(x, {TOP})",
     }
-    items = _short(race, race.window) if race.agg == "top_k" else race.size
+    items = race.size
     frame = "ROWS" if race.by == "count" else "RANGE"
     part = "PARTITION BY k " if race.experiment == "key" else ""
     over = f"OVER ({part}ORDER BY t {frame} BETWEEN {race.window - 1} PRECEDING AND CURRENT ROW)"

@@ -47,7 +47,7 @@ def _races(name: str, options: argparse.Namespace) -> list[Race]:
         windows = (options.window,) if options.window else (100,)
         return [Race(name, a, by, w, n, k) for a in _AGGS[name] for by in ("count", "time") for w in windows for k in keys]
     if name == "top-k":  # its results are lists
-        n = min(n, 1_000_000)
+        n = min(n, 300_000)
     return [Race(name, a, by, w, n) for a in _AGGS[name] for by in ("count", "time") for w in windows]
 
 
