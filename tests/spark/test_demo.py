@@ -25,7 +25,7 @@ def test_flights_come_in_the_order_they_left():
 def test_the_demo_checks_asks_and_draws(shared, tmp_path, capsys):
     rows = flights.departures(FIRST).to_pylist()
     chart = tmp_path / "chart.png"
-    assert cli.main(["demo", "--flights", str(FIRST), "--batches", "2", "--out", str(tmp_path / "out"), "--chart", str(chart)]) == 0
+    assert cli.main(["demo", "--flights", str(FIRST), "--batches", "1", "--out", str(tmp_path / "out"), "--chart", str(chart)]) == 0
     said = capsys.readouterr().out
     assert said.count("stream = batch, row by row: yes") == 3
     assert f"features      {FIRST:,} rows" in said
