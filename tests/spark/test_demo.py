@@ -30,10 +30,10 @@ def test_the_demo_checks_asks_and_draws(shared, tmp_path, capsys):
     assert said.count("stream = batch, row by row: yes") == 3
     assert f"features      {FIRST:,} rows" in said
 
-    # windows of an hour, one every 5 minutes: as many as (key, start) pairs that hold a flight
+    # windows of an hour, one every 2 minutes: as many as (key, start) pairs that hold a flight
     keys = [(row["origin"], row["carrier"]) for row in rows]
     minutes = [int(row["scheduled"].timestamp()) // 60 for row in rows]
-    windows = {(*key, start) for key, minute in zip(keys, minutes, strict=True) for start in range(minute // 5 - 11, minute // 5 + 1)}
+    windows = {(*key, start) for key, minute in zip(keys, minutes, strict=True) for start in range(minute // 2 - 29, minute // 2 + 1)}
     assert f"windows   {len(windows):>9,} of 1 h" in said
     assert f"tiles     {len(set(zip(keys, minutes, strict=True))):>9,} slices" in said
 

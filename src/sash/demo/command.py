@@ -24,7 +24,7 @@ DELAYS: Final = {"flights": agg.count(), "delay": agg.mean("dep_delay"), "worst"
 LOOKBACKS: Final = ["1h", "6h", "24h"]
 ASKED: Final[dict[str, Any]] = {"time": "scheduled", "key": KEY, "aggs": DELAYS, "watermark": WATERMARK}
 DESCRIBED: Final = {
-    "windows": "of 1 h, one every 5 minutes",
+    "windows": "of 1 h, one every 2 minutes",
     "features": f"rows with look-backs of {', '.join(LOOKBACKS)}",
     "tiles": "slices of 1 minute, kept on disk",
 }
@@ -87,7 +87,7 @@ def define(name: str, df: Any) -> Any:
 
     match name:
         case "windows":
-            return windows(df, range="1 hour", slide="5 minutes", **ASKED)
+            return windows(df, range="1 hour", slide="2 minutes", **ASKED)
         case "features":
             return rolling(df, lookbacks=LOOKBACKS, **ASKED)
     return tiles(df, grain="1m", **ASKED)
