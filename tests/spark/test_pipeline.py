@@ -208,3 +208,32 @@ def test_a_failing_query_stops_the_others_and_says_why(shared, tmp_path, capsys)
     assert "is written by the query before" in err
     assert "Traceback" not in err
     assert len(TileStore(tmp_path / "tiles")) == 1
+
+
+@pytest.mark.stress
+def test_killed_again_and_again_it_ends_with_every_slice_once(tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(6):
+        add_file(tmp_path / "in", number)
+    file = tmp_path / "pipeline.toml"
+    file.write_text(PIPELINE.format(trigger="available now"))
+    rng = random.Random(7)
+    for _ in range(5):
+        running = sash("run", file, "--master", "local[2]", start_new_session=True)
+        left = rng.randrange(1, 5)  # lines of progress to live
+        for line in running.stdout:
+            left -= line.startswith(("tiles", "hourly"))
+            if not left:
+                break
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
+    last = sash("run", file, "--master", "local[2]")
+    _, err = last.communicate(timeout=180)
+    assert last.returncode == 0, err
+    rows = [row for number in range(6) for row in hour_of_rows(number)]
+    watermark = max(at for at, _, _ in rows) - dt.timedelta(minutes=10)
+    slices = collections.Counter((zone, at.replace(second=0)) for at, zone, _ in rows)
+    closed = {key: n for key, n in slices.items() if key[1] + dt.timedelta(minutes=1) <= watermark}
+    tiles = pq.read_table(tmp_path / "tiles").to_pylist()
+    assert {(row["zone"], row["slice_start"].replace(tzinfo=None)): row["n"] for row in tiles} == closed
+    assert len(tiles) == len(closed)
