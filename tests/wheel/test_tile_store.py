@@ -158,6 +158,25 @@ def test_partials_of_every_kind_are_stored_and_merged(tmp_path):
     assert reopened.wheels("parts").query((), 0, 2 * MINUTE) == {"m": sum(flat) / 5, "s": sum(flat)}
 
 
+def test_sketches_are_stored_and_merged(tmp_path):
+    pytest.importorskip("datasketches", reason="the extra sketches is not installed")
+    from sash.keyed.tiles import tile_aggregation
+
+    aggs = {"seen": agg.approx_distinct("v"), "p90": agg.approx_quantile("v", 0.9)}
+    store = TileStore.create(tmp_path / "s", aggs=aggs, grain="1m")
+    columns = {}
+    for name, a in aggs.items():
+        tile = tile_aggregation(a)
+        partials = [tile.identity()] * 3
+        for x in range(3000):
+            partials[x % 3] = tile.combine(partials[x % 3], tile.lift(float(x), 0))
+        columns[name] = pa.array([tile.lower(p) for p in partials], pa.binary())
+    at = pa.array([0, MINUTE, 2 * MINUTE], pa.int64()).cast(UTC)
+    store.write(pa.table({"slice_start": at, **columns}), query="q", batch=0, watermark=3 * MINUTE)
+    assert TileStore(store.path).wheels("seen").query((), 0, 3 * MINUTE) == pytest.approx(3000, rel=0.05)
+    assert TileStore(store.path).wheels("p90").query((), 0, 3 * MINUTE) == pytest.approx(2700, abs=90)
+
+
 def test_every_aggregation_of_the_catalogue_comes_back_from_the_manifest():
     from sash.agg.cards import CARDS
     from sash.wheel.tile_manifest import Definition
