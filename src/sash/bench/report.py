@@ -15,6 +15,16 @@ from sash.bench.plots import draw
 
 __all__ = ["report"]
 
+# What --quick leaves out of the experiments that take minutes; None leaves all of it out.
+_SHORTER: Final[dict[str, dict[str, Any] | None]] = {
+    "spark-windows": {"keys": 100, "ratio": 600},
+    "spark-batch": {"ratio": 60},
+    "spark-rolling": {"repeats": 1},
+    "spark-ooo": None,
+    "spark-bulk": None,
+    "spark-latency": None,
+    "spark-keys": None,
+}
 _UNSTEADY: Final = 1.5  # the greatest of a cell's repeats to the least: above this, its median says little
 
 
@@ -36,8 +46,10 @@ def report(folder: Path, full: bool, only: list[str] | None = None) -> list[Sect
     if unknown:
         raise ValueError(f"there is no experiment {', '.join(sorted(unknown))}. There are {', '.join(EXPERIMENTS)}.")
     folder.mkdir(parents=True, exist_ok=True)
-    sections = [_section(name, folder, full) for name in EXPERIMENTS if not only or name in only]
-    (folder / "benchmarks.md").write_text(page(sections, full))
+    chosen = [name for name in EXPERIMENTS if name in (only or EXPERIMENTS)]
+    left_out = [name for name in chosen if not full and not only and _SHORTER.get(name, {}) is None]
+    sections = [_section(name, folder, full) for name in chosen if name not in left_out]
+    (folder / "benchmarks.md").write_text(page(sections, full, left_out))
     told = [dataclasses.asdict(section) | {"cells": len(section.cells)} for section in sections]
     (folder / "report.json").write_text(json.dumps({"machine": facts(), "full": full, "sections": told}, indent=1))
     return sections
@@ -47,8 +59,8 @@ def _section(name: str, folder: Path, full: bool) -> Section:
     start = time.perf_counter()
     try:
         module = module_of(name)
-        options = argparse.Namespace(**dict.fromkeys(OPTIONS), experiment=name, quick=not full, repeats=None, json=None, plot=None)
-        cells = module.measure(name, options)
+        given = dict.fromkeys([*OPTIONS, "repeats"]) | ({} if full else _SHORTER.get(name) or {})
+        cells = module.measure(name, argparse.Namespace(**given, experiment=name, quick=not full))
         found = module.findings(name, cells) if hasattr(module, "findings") else []
         (folder / f"{name}.json").write_text(json.dumps({"experiment": name, "cells": cells, "machine": facts()}, indent=1))
         draw(name, cells, folder / f"{name}.png")
@@ -59,7 +71,7 @@ def _section(name: str, folder: Path, full: bool) -> Section:
     return section
 
 
-def page(sections: list[Section], full: bool) -> str:
+def page(sections: list[Section], full: bool, left_out: list[str]) -> str:
     """Lay the sections out as Markdown: what was lost, what held, then every figure with its command."""
     machine = facts()
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
@@ -81,6 +93,8 @@ def page(sections: list[Section], full: bool) -> str:
     ]
     for section in sections:
         lines += _figure(section, full)
+    if left_out:
+        lines += ["## Left out", "", f"Of a quick report: {', '.join(left_out)}. Run them by name, or `sash bench report --full`.", ""]
     return "\n".join(lines)
 
 
@@ -98,7 +112,8 @@ def _held(found: list[Finding]) -> list[str]:
 
 def _figure(section: Section, full: bool) -> list[str]:
     what = EXPERIMENTS[section.name].help
-    command = f"sash bench {section.name}" + ("" if full else " --quick")
+    shorter = {} if full else _SHORTER.get(section.name) or {}
+    command = f"sash bench {section.name}" + ("" if full else " --quick") + "".join(f" --{key} {value}" for key, value in shorter.items())
     lines = [f"## {section.name}", "", f"{what[0].upper()}{what[1:]}. `{command}`, {section.seconds:.0f} s.", ""]
     if section.error:
         return [*lines, f"Failed: {section.error}", ""]
