@@ -94,6 +94,8 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "top-k": Experiment("sash.bench.races", "the five largest of a window, against DuckDB", _RACE),
     "udf": Experiment("sash.bench.races", f"a user's function, compiled, {_PEERS}", _RACE),
     "key": Experiment("sash.bench.races", "slide() by key on all cores, against pandas, Polars and DuckDB", (*_RACE, "keys")),
+    "spark-ooo": Experiment(_SPARK, "streaming windows() by how late rows are, against Spark's own (FiBA fig. 16, there on Flink)", ()),
+    "spark-bulk": Experiment(_SPARK, "streaming windows() by how many rows leave at once (bulk FiBA fig. 17, there on Flink)", ()),
     "spark-windows": Experiment(_SPARK, "streaming windows() against Spark's window(), and two steps of it", ("keys", "ratio")),
     "spark-batch": Experiment(_SPARK, "batch windows() against Spark's window(), and two steps of it", ("ratio",)),
     "spark-rolling": Experiment(_SPARK, "batch rolling() against Spark's frames, with the segment tree and without", ("size",)),

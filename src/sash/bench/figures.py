@@ -36,7 +36,7 @@ LARGE: Final = 1 << 22
 
 
 def _fifo(quick: bool) -> list[Cell]:
-    sizes, rounds = (SIZES[2::2], 2_000_000) if quick else (SIZES, 10_000_000)
+    sizes, rounds = (SIZES[::2], 2_000_000) if quick else (SIZES, 10_000_000)
     inverse = ("plain_ring", "subtract_on_evict")
     # A lap of an amortised algorithm is a whole turn of the window: the step of O(n) is in each.
     cells = [
@@ -159,13 +159,24 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
     x, label = _AXES[name]
     shown = [cell for cell in cells if cell["agg"] == cells[0]["agg"]]
     late = name == "bulk" and any(cell["distance"] for cell in shown)
-    panels = figure.subplots(1, 2 if late else 1, squeeze=False).flat
+    others = [cell for cell in cells if name == "fifo" and cell not in shown]
+    panels = figure.subplots(1, 2 if late or others else 1, squeeze=False).flat
     axes = next(panels)
     sums = [cell for cell in shown if x == "distance" or cell["distance"] == 0]
     plots.lines(axes, sums, x, "throughput", lambda c: c["algorithm"] if c["delays"] == "fixed" else f"{c['algorithm']}, scattered")
     axes.set(xlabel=label, ylabel="million items per second")
+    if others:
+        figure.set_size_inches(13, 6)
+        axes.set(title=cells[0]["agg"])
+        axes = next(panels)
+        for aggregation, mark in zip(dict.fromkeys(cell["agg"] for cell in others), "osDv^", strict=False):
+            some = [cell for cell in others if cell["agg"] == aggregation]
+            axes.plot([c["throughput"] / 1e6 for c in some], [c["algorithm"] for c in some], mark, label=aggregation)
+        axes.invert_yaxis()
+        axes.set(title=f"others, n = {others[0]['size']:,}", xscale="log", xlabel="million items per second")
+        axes.legend(fontsize=8)
     if late:
-        figure.set_size_inches(13, 5.5)
+        figure.set_size_inches(13, 6)
         axes.set(title="in order")
         axes = next(panels)
         some = [cell for cell in shown if cell["algorithm"] in BULK[3:] and cell["bulk"] in (1, 1 << 10)]

@@ -30,14 +30,15 @@ def draw(experiment: str, cells: Cells, file: Path) -> None:
 
 def lines(axes: Any, cells: Cells, x: str, y: str, label: Callable[[dict[str, Any]], str], scale: float = 1e-6) -> None:
     """Draw a line per label, on logarithmic axes; 0 stands at 1, which the axis can show."""
-    for text in dict.fromkeys(label(cell) for cell in cells):
+    for i, text in enumerate(dict.fromkeys(label(cell) for cell in cells)):
         chosen = sorted((cell for cell in cells if label(cell) == text), key=lambda cell: cell[x])
         style = "--" if "scattered" in text else "-"
-        axes.plot([max(cell[x], 1) for cell in chosen], [cell[y] * scale for cell in chosen], style, marker="o", markersize=4, label=text)
+        mark = "os^vD"[i // 10]  # there are ten colours
+        axes.plot([max(cell[x], 1) for cell in chosen], [cell[y] * scale for cell in chosen], style, marker=mark, markersize=4, label=text)
     axes.set(xscale="log", yscale="log")
     _label_decades(axes.yaxis)
     if cells:
-        axes.legend(fontsize=8, ncols=2)
+        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4)
 
 
 def _label_decades(axis: Any) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from sash.bench.experiments import Finding
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["measure", "plot", "table"]
+__all__ = ["findings", "measure", "plot", "table"]
 
 Cells = list[dict[str, Any]]
 
@@ -26,8 +28,10 @@ def measure(name: str, options: argparse.Namespace) -> Cells:
 
 def table(name: str, cells: Cells) -> str:
     """Lay cells out as text."""
-    from sash.bench import spark_batch, spark_live, spark_stream
+    from sash.bench import spark_batch, spark_live, spark_papers, spark_stream
 
+    if name in ("spark-ooo", "spark-bulk"):
+        return spark_papers.table(name, cells)
     if name in ("spark-windows", "spark-keys"):
         return spark_stream.table(cells)
     return spark_live.latency_table(cells) if name == "spark-latency" else spark_batch.table(cells)
@@ -35,6 +39,10 @@ def table(name: str, cells: Cells) -> str:
 
 def plot(name: str, cells: Cells, figure: Any) -> None:
     """Draw the rows/s, or the seconds, of every contender as bars, a group per cell."""
+    if name in ("spark-ooo", "spark-bulk"):
+        from sash.bench import spark_papers
+
+        return spark_papers.plot(name, cells, figure)
     axes = figure.subplots()
     if name == "spark-latency":
         axes.bar([cell["contender"] for cell in cells], [cell["p99"] for cell in cells], label="p99")
@@ -48,6 +56,19 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
         axes.set_yscale("log")
         axes.set_ylabel("input rows/s")
     axes.legend()
+
+
+def findings(name: str, cells: Cells) -> list[Finding]:
+    """Check what the papers say of Flink, on Spark."""
+    from sash.bench import spark_papers
+
+    return spark_papers.findings(name, cells) if name in ("spark-ooo", "spark-bulk") else []
+
+
+def _papers(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_papers import measure_figure
+
+    return measure_figure(spark, options)
 
 
 def _windows(spark: SparkSession, options: argparse.Namespace) -> Cells:
@@ -80,4 +101,12 @@ def _keys(spark: SparkSession, options: argparse.Namespace) -> Cells:
     return [million_keys(spark, options.keys or 1_000_000, 4 if options.quick else 8)]
 
 
-_MEASURES = {"spark-windows": _windows, "spark-batch": _batch, "spark-rolling": _rolling, "spark-latency": _latency, "spark-keys": _keys}
+_MEASURES = {
+    "spark-ooo": _papers,
+    "spark-bulk": _papers,
+    "spark-windows": _windows,
+    "spark-batch": _batch,
+    "spark-rolling": _rolling,
+    "spark-latency": _latency,
+    "spark-keys": _keys,
+}

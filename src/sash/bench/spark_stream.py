@@ -25,8 +25,6 @@ BATCH: Final = 400_000
 WARM: Final = 2  # micro-batches that do not count
 SPAN: Final = 200_000_000  # microseconds of stream time per micro-batch
 START: Final = 1_700_000_000_000_000
-DISORDER: Final = 5_000_000
-WATERMARK: Final = "10 seconds"
 AGGS: Final = {"n": agg.count(), "s": agg.sum("v"), "m": agg.max("v")}
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 HDFS: Final = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
@@ -42,6 +40,12 @@ class Race:
     slide: int
     batches: int = 10
     limit: float = 90.0  # seconds for each contender; then what it finished counts
+    disorder: int = 5  # seconds: how late a row is at most
+
+    @property
+    def watermark(self) -> str:
+        """The delay that no row exceeds."""
+        return f"{max(10, 2 * self.disorder)} seconds"
 
 
 def races(quick: bool, keys: int | None = None, ratio: int | None = None) -> list[Race]:
@@ -101,7 +105,7 @@ def write(folder: Path, race: Race) -> None:
     rng = np.random.default_rng(1)
     for part in range(2 * race.batches):
         n = BATCH // 2
-        times = START + part * SPAN // 2 + np.sort(rng.integers(0, SPAN // 2, n)) - rng.integers(0, DISORDER, n)
+        times = START + part * SPAN // 2 + np.sort(rng.integers(0, SPAN // 2, n)) - rng.integers(0, race.disorder * 1_000_000 + 1, n)
         columns = {"k": rng.integers(0, race.keys, n), "t": pa.array(times).cast(pa.timestamp("us", "UTC")), "v": rng.integers(0, 1000, n)}
         path = folder / f"{part:03d}.parquet"
         pq.write_table(pa.table(columns), path)
@@ -116,14 +120,14 @@ def _contenders(race: Race) -> dict[str, tuple[Callable[[DataFrame], DataFrame],
     range_, slide = f"{race.range} seconds", f"{race.slide} seconds"
 
     def ours(df: DataFrame) -> DataFrame:
-        return windows(df, time="t", range=range_, slide=slide, key="k", aggs=AGGS, watermark=WATERMARK)
+        return windows(df, time="t", range=range_, slide=slide, key="k", aggs=AGGS, watermark=race.watermark)
 
     def own(df: DataFrame) -> DataFrame:
-        grouped = df.withWatermark("t", WATERMARK).groupBy("k", F.window("t", range_, slide))
+        grouped = df.withWatermark("t", race.watermark).groupBy("k", F.window("t", range_, slide))
         return grouped.agg(F.count("*").alias("n"), F.sum("v").alias("s"), F.max("v").alias("m"))
 
     def two_steps(df: DataFrame) -> DataFrame:
-        slices = df.withWatermark("t", WATERMARK).groupBy("k", F.window("t", slide).alias("w"))
+        slices = df.withWatermark("t", race.watermark).groupBy("k", F.window("t", slide).alias("w"))
         slices = slices.agg(F.count("*").alias("n"), F.sum("v").alias("s"), F.max("v").alias("m"))
         again = slices.groupBy("k", F.window(F.window_time("w"), range_, slide))
         return again.agg(F.sum("n").alias("n"), F.sum("s").alias("s"), F.max("m").alias("m"))
