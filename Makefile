@@ -13,7 +13,7 @@ BUILD_FLAGS := $(if $(NATIVE),-Ccmake.define.SASH_NATIVE=ON)
 DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
 	print('\n'.join(sorted({*p['build-system']['requires'], *p['project']['dependencies'], *(d for e in p['project']['optional-dependencies'].values() for d in e)})))"
 
-.PHONY: run test test-spark40 lint format stress wheel sanitize clean env
+.PHONY: run test test-spark40 lint format stress wheel sanitize tsan clean env
 
 run: env
 	$(VENV)/bin/sash demo --chart out/demo.png
@@ -48,6 +48,10 @@ test-spark40: wheel
 # The state machines of the core under ASan and UBSan, in a build of their own.
 sanitize: env
 	tests/sanitize.sh
+
+# One writer and three readers of a wheel under TSan.
+tsan:
+	tests/tsan.sh
 
 env: $(VENV)/.package
 

@@ -11,19 +11,23 @@
 //             ^ start                       ^ now
 //
 // Both layouts answer from the same interface: a plain level stores its slots, a prefix level the combination of
-// all slots before each, so that any of its ranges is one inverse.
+// all slots before each, so that any of its ranges is one inverse. What can't be taken out again (a NaN, an infinity, a sum that
+// overflowed) breaks the prefixes: they start again after it, and it is kept apart, so that it counts in its own ranges only.
 //
 //   I1  a level holds the slots [lo, hi): hi is the slot that now lies in, lo the first that begins at or after the start
 //       and is among the last `retain`
 //   I2  a slot is the combination of the finer slots it spans, oldest first
 //   I3  a level's open partial is the combination of the finer slots closed since its own last slot closed
 //   I4  total is the combination of everything closed at the coarsest level, from the start on
+//   I5  a prefix is the combination of the slots since the last break before it, and can be taken out
 //
 // A copy is a reader's view: it shares the slots, stays at its watermark, and may be asked in another thread.
 
 #pragma once
 
 #include <algorithm>
+#include <concepts>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -124,12 +128,7 @@ class ReaderWheel {
       case Strategy::landmark:
         return landmark();
       case Strategy::inverse:
-        if constexpr (Invertible<M>) {
-          Partial rest = landmark();
-          if (plan.cover.size()) rest = monoid_.inverse(rest, fold(plan.cover));
-          if (plan.after.size()) rest = monoid_.inverse(rest, fold(plan.after));
-          return rest;
-        }
+        if constexpr (Invertible<M>) return without(plan.cover, plan.after);
         break;
       case Strategy::none:
         break;
@@ -159,7 +158,7 @@ class ReaderWheel {
 
   std::size_t bytes() const {
     std::size_t total = sizeof(*this) + marks_.bytes();
-    for (auto& level : levels_) total += level.slots.bytes() + sizeof(Level);
+    for (auto& level : levels_) total += level.slots.bytes() + sizeof(Level) + (level.breaks ? level.breaks->bytes() : 0);
     return total;
   }
 
@@ -216,6 +215,7 @@ class ReaderWheel {
           throw std::invalid_argument("the stored wheel has a level that goes back too far");
       }
       archive_slots(ar, level, shape);
+      if (shape.prefix) archive_breaks(ar, level, shape);
     }
   }
 
@@ -223,12 +223,28 @@ class ReaderWheel {
   template <Monoid>
   friend class MergedWheel;
 
+  // Whether some partials can't be taken out again.
+  static constexpr bool partly = Invertible<M> && requires(const M m, const Partial& p) {
+    { m.removable(p) } -> std::convertible_to<bool>;
+  };
+  bool removable([[maybe_unused]] const Partial& p) const {
+    if constexpr (partly) return monoid_.removable(p);
+    return true;
+  }
+
+  // A slot of a prefix level after which the prefixes start again.
+  struct Break {
+    std::int64_t slot;
+    Partial value;
+  };
+
   struct Level {
     Slots<Partial> slots;
     Partial open;
     std::int64_t number;  // of the slot that is open
     std::int64_t left;    // finer slots until it closes
     bool any = false;     // whether anything was combined into open
+    std::optional<Slots<Break>> breaks = {};
   };
 
   void add_level(const LevelSpec& spec, std::size_t k) {
@@ -242,7 +258,10 @@ class ReaderWheel {
     std::int64_t left = k ? (number + 1) * ratio - levels_[k - 1].number : 1;
     Slots<Partial> slots(first, spec.chunk ? spec.chunk : chunk(spec.retain, k), monoid_.identity());
     levels_.push_back({std::move(slots), monoid_.identity(), number, left});
-    if (spec.prefix) levels_.back().slots.fill(1, monoid_.identity(), true);
+    if (spec.prefix) {
+      levels_.back().slots.fill(1, monoid_.identity(), true);
+      if constexpr (partly) levels_.back().breaks.emplace(0, 16, Break{0, monoid_.identity()});
+    }
   }
 
   // Up to 4,096 slots for a level that grows, an eighth of it for each coarser one; a quarter of a bounded one.
@@ -265,10 +284,16 @@ class ReaderWheel {
     auto& shape = line_.levels[k];
     auto& slots = levels_[k].slots;
     if (levels_[k].number++ < shape.hi) return;
-    if (shape.prefix)
-      slots.push(monoid_.combine(slots[slots.end() - 1], value));
-    else
+    if (shape.prefix) {
+      Partial next = monoid_.combine(slots[slots.end() - 1], value);
+      if (!removable(next)) [[unlikely]] {
+        levels_[k].breaks->push({shape.hi, value});
+        next = monoid_.identity();
+      }
+      slots.push(std::move(next));
+    } else {
       slots.push(value);
+    }
     ++shape.hi;
     retain(k);
   }
@@ -288,6 +313,7 @@ class ReaderWheel {
     if (shape.retain == 0 || shape.hi - shape.lo <= shape.retain) return;
     shape.lo = shape.hi - shape.retain;
     levels_[k].slots.drop_before(shape.lo);
+    if (auto& breaks = levels_[k].breaks) breaks->drop_before(first_break(*breaks, shape.lo));
     if (k == 0) marks_.drop_before(line_.origin + shape.lo);
   }
 
@@ -307,10 +333,58 @@ class ReaderWheel {
     auto k = static_cast<std::size_t>(s.level);
     auto& slots = levels_[k].slots;
     if constexpr (Invertible<M>)
-      if (line_.levels[k].prefix) return monoid_.inverse(slots[s.to], slots[s.from]);
+      if (line_.levels[k].prefix) return between(levels_[k], s.from, s.to);
     Fold<M> fold(monoid_);
     slots.runs(s.from, s.to, [&](const Partial* first, std::size_t n, bool blank) { fold.add(first, n, blank); });
     return std::move(fold).result();
+  }
+
+  // The slots [from, to) of a prefix level.
+  Partial between(const Level& level, std::int64_t from, std::int64_t to) const {
+    if constexpr (partly) {
+      if (level.breaks->begin() < level.breaks->end()) [[unlikely]] {
+        Partial all = monoid_.identity();
+        for (auto i = first_break(*level.breaks, from); i < level.breaks->end(); ++i) {
+          const Break& b = (*level.breaks)[i];
+          if (b.slot >= to) break;
+          all = monoid_.combine(monoid_.combine(all, monoid_.inverse(level.slots[b.slot], level.slots[from])), b.value);
+          from = b.slot + 1;
+        }
+        return monoid_.combine(all, monoid_.inverse(level.slots[to], level.slots[from]));
+      }
+    }
+    return monoid_.inverse(level.slots[to], level.slots[from]);
+  }
+
+  // The first break at or after a slot.
+  static std::int64_t first_break(const Slots<Break>& breaks, std::int64_t slot) {
+    std::int64_t from = breaks.begin(), to = breaks.end();
+    while (from < to) {
+      std::int64_t middle = from + (to - from) / 2;
+      if (breaks[middle].slot < slot)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return from;
+  }
+
+  // The landmark without what lies before and after a range; where that can't be taken out, the range itself.
+  Partial without(const Cover& before, const Cover& after) const {
+    Partial rest = landmark();
+    bool exact = removable(rest);
+    for (const Cover* part : {&before, &after}) {
+      if (part->size() == 0) continue;
+      Partial taken = fold(*part);
+      exact &= removable(taken);
+      rest = monoid_.inverse(rest, taken);
+    }
+    if (exact) [[likely]]
+      return rest;
+    auto end = [&](const Segment& s) { return s.to * line_.levels[static_cast<std::size_t>(s.level)].size.divisor(); };
+    auto begin = [&](const Segment& s) { return s.from * line_.levels[static_cast<std::size_t>(s.level)].size.divisor(); };
+    Tick from = before.size() ? end(*(before.end() - 1)) : line_.start, to = after.size() ? begin(*after.begin()) : line_.now;
+    return query(line_.origin + from, line_.origin + to);
   }
 
   template <class Archive>
@@ -357,6 +431,28 @@ class ReaderWheel {
           ar.partial(value);
         }
       });
+    }
+  }
+
+  // Their number is stored for every monoid: integers may be loaded as floats.
+  template <class Archive>
+  void archive_breaks(Archive& ar, Level& level, const LevelShape& shape) {
+    std::int64_t n = level.breaks ? level.breaks->end() - level.breaks->begin() : 0, before = shape.lo - 1;
+    ar.number(n);
+    if constexpr (Archive::loading) {
+      if (n < 0 || (n > 0 && !level.breaks)) throw std::invalid_argument("the stored wheel has prefixes that break where none can");
+      if (level.breaks) level.breaks->restart(0);
+    }
+    for (std::int64_t i = 0; i < n; ++i) {
+      Break b{0, monoid_.identity()};
+      if constexpr (!Archive::loading) b = (*level.breaks)[level.breaks->begin() + i];
+      ar.number(b.slot);
+      ar.partial(b.value);
+      if constexpr (Archive::loading) {
+        if (b.slot <= before || b.slot >= shape.hi) throw std::invalid_argument("the stored wheel has prefixes that break outside it");
+        before = b.slot;
+        level.breaks->push(std::move(b));
+      }
     }
   }
 

@@ -6,7 +6,7 @@
 //   block_   | numbers ... | partials ... |      one allocation; [first_, sorted_) in order, [sorted_, end_) as they came
 //
 // A slot that comes late by a few places is put in its place; one that comes from further behind waits at the end until
-// there are as many as a quarter of the others, or until somebody looks, and then all are sorted in at once.
+// there are half as many as the others, or until somebody looks, and then all are sorted in at once.
 //
 //   I1  numbers in [first_, sorted_) increase; what waits after them is in order of arrival
 
@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -76,7 +75,7 @@ class SparseSlots {
         return insert_after(at - first_, number, std::move(value));
       }
     }
-    if (end_ - sorted_ >= near && 4 * (end_ - sorted_) >= sorted_ - first_) sort(monoid);
+    if (end_ - sorted_ >= near && 2 * (end_ - sorted_) >= sorted_ - first_) sort(monoid);
     before();
     bool ordered = in_order() && (end_ == first_ || number > numbers()[end_ - 1]);
     push(number, std::move(value));
@@ -89,9 +88,11 @@ class SparseSlots {
   // Sorts in what waits at the end. Built apart: a combine that throws changes nothing.
   void sort(const M& monoid) {
     if (in_order()) return;
-    std::vector<std::uint32_t> order(end_ - sorted_);
-    std::iota(order.begin(), order.end(), sorted_);
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return numbers()[a] < numbers()[b]; });
+    std::vector<std::pair<std::int64_t, std::uint32_t>> own;
+    auto& order = scratch(own);
+    order.clear();
+    for (auto i = sorted_; i < end_; ++i) order.emplace_back(numbers()[i], i);
+    std::sort(order.begin(), order.end());
     SparseSlots out;
     out.reserve(size());
     auto take = [&](std::uint32_t i) {
@@ -101,8 +102,8 @@ class SparseSlots {
         out.push(numbers()[i], partials()[i]);
     };
     auto old = first_;
-    for (auto i : order) {
-      while (old < sorted_ && numbers()[old] <= numbers()[i]) take(old++);
+    for (auto [number, i] : order) {
+      while (old < sorted_ && numbers()[old] <= number) take(old++);
       take(i);
     }
     while (old < sorted_) take(old++);
@@ -156,6 +157,17 @@ class SparseSlots {
   }
   std::int64_t* numbers() const { return reinterpret_cast<std::int64_t*>(block_); }
   Partial* partials() const { return reinterpret_cast<Partial*>(block_ + offset(room_)); }
+
+  // Where a combine may run any code, that code may sort other slots: then the memory is the caller's own, else the thread's.
+  template <class Order>
+  static Order& scratch([[maybe_unused]] Order& own) {
+    if constexpr (may_throw<M>) {
+      return own;
+    } else {
+      static thread_local Order kept;
+      return kept;
+    }
+  }
 
   void push(std::int64_t number, Partial value) {
     if (end_ == room_) reserve(std::max<std::size_t>(2, size() + size() / 2 + 1));

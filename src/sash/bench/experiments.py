@@ -63,6 +63,7 @@ _SHAPE: Final = ("algorithm", "size", "window", "rounds", "form")
 _BULK: Final = ("size", "bulk", "rounds", "min_arity", "form")
 _SPARK: Final = "sash.bench.spark_races"
 _RACE: Final = ("agg", "size", "window", "by")
+_WHEEL: Final = ("rounds", "form")
 _PEERS: Final = "against pandas, Polars, DuckDB, bottleneck, numbagg and NumPy"
 
 EXPERIMENTS: Final[dict[str, Experiment]] = {
@@ -87,6 +88,9 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "tiles": Experiment(
         "sash.bench.tiles", "a tile store of 50 million slices: one key opened, any range asked, the shell's wait", ("keys",)
     ),
+    "wheel-stream": Experiment("sash.bench.wheels", "wheels under a watermark, with windows, against FiBA (µWheel fig. 5-8)", _WHEEL),
+    "wheel-query": Experiment("sash.bench.wheels", "ranges of days of seconds, against trees and DuckDB (µWheel fig. 9-11)", _WHEEL),
+    "wheel-space": Experiment("sash.bench.wheels", "memory of days of seconds", ("form",)),
     "slide": Experiment("sash.bench.races", f"slide() over arrays {_PEERS}", _RACE),
     "median": Experiment("sash.bench.races", f"rolling medians {_PEERS}", _RACE),
     "quantile": Experiment("sash.bench.races", f"rolling quantiles {_PEERS}", _RACE),

@@ -143,7 +143,8 @@ class Wheel(WheelCore):
         """Install a window, and give its name: tumbling, sliding, or a session that ends after a gap without items.
 
         Windows start at multiples of ``slide`` plus ``offset``, as in Spark; the first is the first that starts at or after the
-        watermark. Cost: one combine per grain, and a constant number per slide.
+        watermark. A session ends one gap after its last grain with items, and an item exactly at that end still joins it, as in Spark.
+        Cost: one combine per grain, and a constant number per slide.
 
         >>> from sash import agg
         >>> w = Wheel(agg.count(), unit="s")
@@ -198,6 +199,8 @@ class Wheel(WheelCore):
 
     def reader(self) -> Reader:
         """Give a read-only view at the present watermark, for any thread; take a new one to see more.
+
+        A reader stays at its watermark, and keeps what it can see from being dropped, for as long as it lives. Cost: O(levels).
 
         >>> from sash import agg
         >>> w = Wheel(agg.sum(), unit="s"); _ = w.insert(7, 30), w.advance_to(60)
