@@ -66,6 +66,7 @@ TINY = {
     "wheel-stream": "--rounds 20000",
     "wheel-query": "--rounds 50 --form wheel",
     "wheel-space": "",
+    "wheel-keys": "--rounds 20000 --keys 100",
     "slide": "--size 5000 --window 100",
     "median": "--size 5000 --window 100",
     "quantile": "--size 5000 --window 100",

@@ -91,6 +91,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "wheel-stream": Experiment("sash.bench.wheels", "wheels under a watermark, with windows, against FiBA (µWheel fig. 5-8)", _WHEEL),
     "wheel-query": Experiment("sash.bench.wheels", "ranges of days of seconds, against trees and DuckDB (µWheel fig. 9-11)", _WHEEL),
     "wheel-space": Experiment("sash.bench.wheels", "memory of days of seconds", ("form",)),
+    "wheel-keys": Experiment("sash.bench.wheels", "20 million rows of 100,000 keys into keyed wheels", (*_WHEEL, "keys")),
     "slide": Experiment("sash.bench.races", f"slide() over arrays {_PEERS}", _RACE),
     "median": Experiment("sash.bench.races", f"rolling medians {_PEERS}", _RACE),
     "quantile": Experiment("sash.bench.races", f"rolling quantiles {_PEERS}", _RACE),

@@ -13,7 +13,7 @@ from sash import _core, agg
 from sash.bench.experiments import Finding
 from sash.bench.machine import nanoseconds_per_tick, pinned, say, spread
 from sash.bench.tables import columns, rate
-from sash.wheel import Wheel
+from sash.wheel import KeyedWheels, Wheel
 
 __all__ = ["findings", "measure", "plot", "table"]
 
@@ -24,6 +24,7 @@ CONTENDERS: Final = {
     "wheel-stream": ("wheel", "fiba", "fiba_slide"),
     "wheel-query": ("wheel", "wheel_inverse", "wheel_prefix", "fiba", "flat_fat", "b_tree"),
     "wheel-space": ("wheel", "wheel_prefix", "fiba", "flat_fat", "b_tree"),
+    "wheel-keys": ("in order", "late", "any order", "text"),
 }
 
 
@@ -32,6 +33,8 @@ def measure(name: str, options: argparse.Namespace) -> Cells:
     contenders = CONTENDERS[name] if options.form is None else (options.form,)
     if name == "wheel-stream":
         return _streams(contenders, options)
+    if name == "wheel-keys":
+        return _keyed(contenders, options)
     return _queries(contenders, options) if name == "wheel-query" else _space(contenders, options)
 
 
@@ -181,6 +184,41 @@ def _space(contenders: tuple[str, ...], options: argparse.Namespace) -> Cells:
     return cells
 
 
+# --- many keys: one batch of rows over a day of minutes
+
+
+def _keyed(contenders: tuple[str, ...], options: argparse.Namespace) -> Cells:
+    """In time order; 45 % of the rows up to ten minutes late; in no order; in time order with text for keys."""
+    rows = options.rounds or (2_000_000 if options.quick else 20_000_000)
+    keys = options.keys or max(1, rows // 200)
+    rng = np.random.default_rng(1)
+    ids, values = rng.integers(0, keys, rows), rng.integers(0, 1000, rows)
+    scattered = rng.integers(0, DAY, rows)
+    ordered = np.sort(scattered)
+    cells = []
+    for contender in contenders:
+        column: Any = ids
+        if contender == "text":
+            import pyarrow as pa
+
+            column = pa.array([f"key-{i:07d}" for i in range(keys)]).take(pa.array(ids))
+        times = {"any order": scattered, "late": np.maximum(ordered - (rng.random(rows) < 0.45) * rng.integers(0, 600, rows), 0)}
+        found = []
+        for _ in range(options.repeats or 1):
+            wheels = KeyedWheels(agg.sum(), unit="s", grain="1m")
+            begun = time.perf_counter()
+            wheels.insert_many(column, values, times.get(contender, ordered))
+            wheels.advance_to(DAY)
+            found.append(rows / (time.perf_counter() - begun))
+            if wheels.landmark_all() != int(values.sum()) or sum(wheels.query_each(0, DAY)[1]) != int(values.sum()):
+                raise AssertionError(f"rows were lost ({contender}).")
+        rates = spread(found)
+        say(f"wheel-keys   {contender:10} {rates['median'] / 1e6:8.2f} M rows/s  {wheels.memory / 2**20:8.1f} MiB")
+        cell = {"experiment": "wheel-keys", "contender": contender, "rows": rows, "keys": len(wheels), "bytes": wheels.memory}
+        cells.append({**cell, "throughput": rates["median"], "spread": rates})
+    return cells
+
+
 # --- shown
 
 
@@ -195,6 +233,9 @@ def table(name: str, cells: Cells) -> str:
     if name == "wheel-query":
         head = ["contender", "days", "aligned to", "p50 ns", "p95 ns", "combines"]
         return columns(head, [[c["contender"], c["days"], c["aligned"], c["ns"]["p50"], c["ns"]["p95"], c["combines"]] for c in cells])
+    if name == "wheel-keys":
+        head = ["rows come", "rows", "keys", "M rows/s", "least", "greatest", "MiB"]
+        return columns(head, [[c["contender"], c["rows"], c["keys"], *rate(c), c["bytes"] / 2**20] for c in cells])
     head = ["contender", "aggregation", "days", "MiB", "bytes/second"]
     return columns(head, [[c["contender"], c["agg"], c["days"], c["bytes"] / 2**20, c["bytes"] / (c["days"] * DAY)] for c in cells])
 
@@ -208,6 +249,9 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
     elif name == "wheel-query":
         label = [f"{c['contender']}, {c['days']} days, {c['aligned']}" for c in cells]
         values, text = [c["ns"]["p50"] for c in cells], "median nanoseconds per range"
+    elif name == "wheel-keys":
+        label = [c["contender"] for c in cells]
+        values, text = [c["throughput"] / 1e6 for c in cells], f"million rows per second, {cells[0]['keys']:,} keys"
     else:
         label = [f"{c['contender']}, {c['agg']}, {c['days']} days" for c in cells]
         values, text = [c["bytes"] / 2**20 for c in cells], "MiB of a history of seconds"
@@ -220,7 +264,8 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
 
 def findings(name: str, cells: Cells) -> list[Finding]:
     """Check what the µWheel paper says, and what is promised here."""
-    return {"wheel-stream": _stream_findings, "wheel-query": _query_findings, "wheel-space": _space_findings}[name](cells)
+    checks = {"wheel-stream": _stream_findings, "wheel-query": _query_findings, "wheel-space": _space_findings, "wheel-keys": _key_findings}
+    return checks[name](cells)
 
 
 def _stream_findings(cells: Cells) -> list[Finding]:
@@ -264,3 +309,16 @@ def _space_findings(cells: Cells) -> list[Finding]:
         Finding("wheel-space: seven days of seconds of a float64 sum in 5.0 MiB", c["bytes"] <= 5 * 2**20, f"{c['bytes'] / 2**20:.2f} MiB")
         for c in found
     ]
+
+
+def _key_findings(cells: Cells) -> list[Finding]:
+    out = [
+        Finding(
+            f"wheel-keys: 5 million rows/s ({c['contender']})",
+            c["throughput"] >= 5e6,
+            f"{c['throughput'] / 1e6:.1f} M rows/s of {c['rows']:,}",
+        )
+        for c in cells
+    ]
+    most = max(c["bytes"] for c in cells)
+    return [*out, Finding("wheel-keys: less than a gibibyte", most < 2**30, f"{most / 2**20:,.0f} MiB, {cells[0]['keys']:,} keys")]
