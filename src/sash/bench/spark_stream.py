@@ -70,7 +70,7 @@ def run_race(spark: SparkSession, race: Race, only: list[str] | None = None) -> 
         for turn, limit in (("warm", race.limit / 10), ("measured", race.limit)):
             for name, (define, provider) in contenders.items():
                 spark.conf.set(PROVIDER, provider)
-                done = _run(spark, define, folder, f"{turn} {name}", limit)
+                done = _run(spark, define, folder, f"{turn} {name}", limit, whole=turn == "measured")
                 if turn == "measured":
                     outputs[name] = [p.output for p in done]
                     counted = done[WARM:] if len(done) > WARM else done[-1:]
@@ -150,7 +150,10 @@ class Progress:
     parts: dict[str, float]
 
 
-def _run(spark: SparkSession, define: Callable[[DataFrame], DataFrame], folder: Path, name: str, limit: float) -> list[Progress]:
+def _run(
+    spark: SparkSession, define: Callable[[DataFrame], DataFrame], folder: Path, name: str, limit: float, whole: bool
+) -> list[Progress]:
+    """Run a query for that long; `whole`: at least one micro-batch."""
     from pyspark.sql import functions as F
 
     rows = spark.readStream.schema("k long, t timestamp, v long").option("maxFilesPerTrigger", 2).parquet(str(folder / "source"))
@@ -166,7 +169,7 @@ def _run(spark: SparkSession, define: Callable[[DataFrame], DataFrame], folder: 
     deadline = time.monotonic() + limit
     while query.isActive and time.monotonic() < deadline:
         query.awaitTermination(0.2)
-    while query.isActive and not any(p.numInputRows for p in query.recentProgress):
+    while whole and query.isActive and not any(p.numInputRows for p in query.recentProgress):
         query.awaitTermination(0.2)
     query.stop()
     error = query.exception()

@@ -134,7 +134,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             version=secrets.token_bytes(16),
             timer=due,
             buckets=self._buckets,
-            bucket=spark_hash(key[0]),
+            bucket=spark_hash(int(key[0])),  # in Spark 4.0 it is one of NumPy's
             keys=bucket.keys,
             slices=bucket.slices,
             fingerprint=self._query.fingerprint(),
