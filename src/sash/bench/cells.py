@@ -60,7 +60,7 @@ def measure_cell(cell: Cell) -> dict[str, Any]:
 
 def counting_rounds(cell: Cell) -> int:
     """Say how many rounds show what an operation takes on average: of amortised algorithms, a whole turn of the window."""
-    turn = cell.size if cell.algorithm in AMORTISED else 0
+    turn = cell.size // cell.bulk if cell.algorithm in AMORTISED else 0
     return max(1, turn, min(cell.rounds, 20_000 // cell.bulk))
 
 

@@ -89,6 +89,6 @@ def violins(axes: Any, cells: Cells, label: Callable[[dict[str, Any]], str]) -> 
         axes.fill_betweenx(middle, [i - w for w in width], [i + w for w in width], alpha=0.5, linewidth=0)
         axes.plot([i - 0.3, i + 0.3], [cell["ns"]["p50"]] * 2, color="saddlebrown", linewidth=2)
         axes.plot([i - 0.2, i + 0.2], [cell["ns"]["p99.9"]] * 2, color="black", linewidth=2)
-    floor = min(cell["histogram"]["edges"][0] for cell in cells)
-    axes.set(yscale="log", ylim=(floor / 2, None), ylabel="ns per round (brown: p50, black: p99.9)", xticks=range(len(cells)))
+    floor = min(cell["ns"]["p50"] for cell in cells) / 3  # below it are rounds within a tick of the counter
+    axes.set(yscale="log", ylim=(floor, None), ylabel="ns per round (brown: p50, black: p99.9)", xticks=range(len(cells)))
     axes.set_xticklabels([label(cell) for cell in cells], fontsize=8, rotation=20)
