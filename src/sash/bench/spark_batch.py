@@ -135,7 +135,7 @@ def _window_contenders(race: BatchRace) -> dict[str, Contender]:
 
     range_, slide = f"{RANGE} seconds", f"{race.slide} seconds"
     counted = [F.count("*").alias("n"), F.sum("v").alias("s"), F.max("v").alias("m")]
-    merged = [F.sum("n").alias("n"), F.sum("s").alias("s"), F.max("m").alias("m")]
+    merged = {"n": F.sum("n"), "s": F.sum("s"), "m": F.max("m")}
 
     def ours(df: DataFrame) -> DataFrame:
         return windows(df, time="t", range=range_, slide=slide, key="k", aggs={name: AGGS[name] for name in "nsm"})
@@ -145,14 +145,14 @@ def _window_contenders(race: BatchRace) -> dict[str, Contender]:
 
     def two_windows(df: DataFrame) -> DataFrame:
         slices = df.groupBy("k", F.window("t", slide).alias("w")).agg(*counted)
-        return slices.groupBy("k", F.window("w.start", range_, slide)).agg(*merged)
+        return slices.groupBy("k", F.window("w.start", range_, slide)).agg(*(call.alias(name) for name, call in merged.items()))
 
     def two_frames(df: DataFrame) -> DataFrame:
         df.sparkSession.conf.set(SEGMENT_TREE, "true")
         slices = df.groupBy("k", F.window("t", slide).alias("w")).agg(*counted)
         micros = F.unix_micros("w.start")
         over = Window.partitionBy("k").orderBy(micros).rangeBetween((race.slide - RANGE) * 1_000_000, 0)
-        return slices.select("k", "w", *(call.over(over).alias(name) for name, call in zip("nsm", merged, strict=True)))
+        return slices.select("k", "w", *(call.over(over).alias(name) for name, call in merged.items()))
 
     copies = RANGE // race.slide
     few = min(race.rows, max(40_000, 96_000_000 // copies))
