@@ -328,6 +328,22 @@ def test_keys_are_kept_over_batches():
     assert k.query_each(0, 1) == (["b", "a", "c", 7, 8], [1, 10, 4, 16, 32])
 
 
+@pytest.mark.parametrize(("low", "high"), [(-500, 500), (2**62, 2**62 + 900), (-(2**63), 2**63 - 1), (0, 10**6)])
+def test_large_batches_of_numbers_close_together_and_far_apart(low, high):
+    rng = np.random.default_rng(9)
+    keys = np.concatenate([rng.integers(low, high, 4000, endpoint=True), np.array([low, high, low])])
+    values = rng.integers(0, 100, len(keys))
+    k = KeyedWheels(agg.sum(), unit="s")
+    k.insert_many(keys[:3000], values[:3000], np.zeros(3000, np.int64))
+    k.insert_many(keys[3000:], values[3000:], np.ones(len(keys) - 3000, np.int64))
+    k.advance_to(2)
+    expected: dict[int, int] = {}
+    for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+        expected[key] = expected.get(key, 0) + value
+    assert dict(zip(*k.query_each(0, 2), strict=True)) == expected
+    assert k.keys() == list(expected)
+
+
 def test_a_key_whose_items_are_all_late_is_not_known():
     k = KeyedWheels(agg.sum(), unit="s")
     k.advance_to(10)

@@ -156,7 +156,7 @@ WheelOutcome query(const M& monoid, const std::string& contender, const std::str
   if (contender == "wheel" || contender == "wheel_prefix" || contender == "wheel_inverse") {
     auto build = [&] {
       auto settings = seconds_to_weeks<M>(64, contender == "wheel_prefix");
-      settings.hints = {contender == "wheel_inverse", true, 256};
+      settings.hints = {contender == "wheel_inverse", true, 160};  // as sash.wheel has it
       auto wheel = std::make_unique<Wheel<M>>(monoid, settings);
       std::vector<typename Wheel<M>::Result> results;
       for (Tick t = 0; t < seconds; ++t) {

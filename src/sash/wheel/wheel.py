@@ -21,7 +21,9 @@ Layout = Literal["plain", "prefix"]
 
 LEVELS: Final = ("1m", "1h", "1d", "1w")
 MOST_LEVELS: Final = 12
-SIMD_THRESHOLD: Final = 256  # a scan of so many slots costs what planning and carrying out a combined plan does
+# A scan of so many slots costs what planning and carrying out a combined plan does. Measured on seven days of seconds, the two cost
+# the same at about 380 slots for a sum of integers, 200 of floats, 150 for a mean and 130 for a maximum.
+SIMD_THRESHOLD: Final = 160
 HINTS: Final = ("auto", "none", "simd", "inverse")
 
 
