@@ -7,7 +7,6 @@ import os
 from typing import Any, Final
 
 from sash import _core
-from sash.bench import plots
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say
 from sash.bench.tables import columns
@@ -59,12 +58,19 @@ def table(name: str, cells: list[dict[str, Any]]) -> str:
 
 
 def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
-    """Draw bytes per entry by size, without times and with."""
-    panels = figure.subplots(1, 2, sharey=True)
-    figure.suptitle(f"{name}: {EXPERIMENTS[name].help}")
-    for axes, by, text in zip(panels, ("count", "time"), ("without times", "with 8-byte times"), strict=True):
-        plots.lines(axes, [c for c in cells if c["by"] == by], "size", "slid", lambda c: c["algorithm"], 1.0)
-        axes.set(xlabel=f"entries, {text}", yscale="linear", ylim=(0, None), ylabel="bytes per entry (8-byte partial)")
+    """Draw bytes per entry as bars, a panel per size, without times and with: many algorithms take the same."""
+    sizes = sorted({cell["size"] for cell in cells})[-3:]
+    figure.set_size_inches(4.2 * len(sizes) + 1, 5)
+    figure.suptitle(f"{name}: {EXPERIMENTS[name].help} (8-byte partials)")
+    for axes, size in zip(figure.subplots(1, len(sizes), sharey=True, squeeze=False).flat, sizes, strict=True):
+        for by, shift, text in (("count", -0.2, "without times"), ("time", 0.2, "with 8-byte times")):
+            some = [cell for cell in cells if cell["size"] == size and cell["by"] == by]
+            places = [list(dict.fromkeys(c["algorithm"] for c in cells)).index(cell["algorithm"]) + shift for cell in some]
+            axes.bar_label(axes.barh(places, [cell["slid"] for cell in some], 0.4, label=text), fmt="%.0f", fontsize=7)
+        names = list(dict.fromkeys(cell["algorithm"] for cell in cells))
+        axes.set(yticks=range(len(names)), yticklabels=names, xlabel="bytes per entry", title=f"n = {size:,}")
+        axes.legend(fontsize=7)
+    axes.invert_yaxis()
 
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
