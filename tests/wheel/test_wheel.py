@@ -140,6 +140,21 @@ def test_a_value_of_zero_keeps_a_session_alive_and_nothing_does_not():
     assert wheel.advance_to(50) == [WindowResult("s", 0, 9, 1), WindowResult("s", 20, 23, 1)]
 
 
+def test_what_is_collected_in_an_open_grain_is_kept_in_order_through_copies_and_merges():
+    wheel = Wheel(agg.collect(), unit="s")
+    for i in range(300):
+        wheel.insert(i if i % 7 else None, i % 3)
+        if i == 150:
+            wheel, other = pickle.loads(pickle.dumps(wheel)), copy.copy(wheel)
+    other.insert("b", 1)
+    wheel.merge(other)
+    wheel.advance_to(3)
+    for t in range(3):
+        mine = [i for i in range(300) if i % 3 == t and i % 7]
+        theirs = [i for i in range(151) if i % 3 == t and i % 7] + ["b"] * (t == 1)
+        assert wheel.query(t, t + 1) == mine + theirs
+
+
 # --- item types
 
 

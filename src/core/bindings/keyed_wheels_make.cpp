@@ -3,7 +3,7 @@
 namespace sash {
 
 std::unique_ptr<AnyKeyedWheels> make_keyed_wheels(const DefinitionPtr& definition, const WheelSettings& settings) {
-  if (definition->object) return std::make_unique<KeyedWheelsImpl<ObjectFace>>(definition, settings);
+  if (definition->object) return std::make_unique<KeyedWheelsImpl<WheelObjectFace>>(definition, settings);
   if (definition->names.empty() && !run_time_kernel(definition->kernels[0]))
     if (auto hot = make_hot_keyed_wheels(definition, settings)) return hot;
   return std::make_unique<KeyedWheelsImpl<ErasedFace>>(definition, settings);

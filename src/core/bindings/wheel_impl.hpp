@@ -37,6 +37,55 @@ struct NarrowerOf<Extreme<double, wants>> {
   using type = Extreme<std::int64_t, wants>;
 };
 
+// Python objects, with a form for grains that are still open: what collect gathers is appended to a list there instead of
+// copied into a longer tuple with every item.
+class OpenObjectMonoid : public ObjectMonoid {
+ public:
+  struct Mutable {
+    PyRef value;
+    bool list = false;
+  };
+
+  OpenObjectMonoid() = default;
+  explicit OpenObjectMonoid(const nb::object& aggregation)
+      : ObjectMonoid(aggregation),
+        appends_(aggregation.attr("name").equal(nb::str("collect")) && !nb::cast<bool>(aggregation.attr("callables"))) {}
+
+  Mutable thaw(Partial p) const { return {std::move(p), false}; }
+  void absorb(Mutable& open, Partial p) const {
+    if (!appends_) {
+      open.value = combine(open.value, p);
+      return;
+    }
+    if (!open.list) {
+      PyObject* list = PySequence_List(open.value.ptr());
+      if (!list) throw nb::python_error();
+      open = {PyRef(nb::steal(list)), true};
+    }
+    Py_ssize_t end = PyList_GET_SIZE(open.value.ptr());
+    if (PyList_SetSlice(open.value.ptr(), end, end, p.ptr()) < 0) throw nb::python_error();
+  }
+  Partial freeze(Mutable open) const {
+    if (!open.list) return std::move(open.value);
+    PyObject* tuple = PyList_AsTuple(open.value.ptr());
+    if (!tuple) throw nb::python_error();
+    return PyRef(nb::steal(tuple));
+  }
+
+ private:
+  bool appends_ = false;
+};
+
+class WheelObjectFace : public ObjectFace {
+ public:
+  using Monoid = OpenObjectMonoid;
+  explicit WheelObjectFace(DefinitionPtr d) : ObjectFace(d), definition_(std::move(d)) {}
+  OpenObjectMonoid monoid() const { return OpenObjectMonoid(definition_->aggregation); }
+
+ private:
+  DefinitionPtr definition_;
+};
+
 inline Erased promoted(const ErasedFace& wider, const ErasedFace& narrower, const std::vector<bool>& parts, const Erased& p) {
   Erased out(wider.kernel()->size());
   if (wider.as_struct())
