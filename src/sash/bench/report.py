@@ -18,7 +18,7 @@ __all__ = ["report"]
 # What --quick leaves out of the experiments that take minutes; None leaves all of it out.
 _SHORTER: Final[dict[str, dict[str, Any] | None]] = {
     "spark-windows": {"keys": 100, "ratio": 600},
-    "spark-batch": {"ratio": 60},
+    "spark-batch": {"ratio": 60, "repeats": 1},
     "spark-rolling": {"repeats": 1},
     "spark-ooo": None,
     "spark-bulk": None,
