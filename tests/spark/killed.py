@@ -45,7 +45,7 @@ def watch(folder: str, point: str, batch: int) -> None:
             before = set(glob.glob(pattern))
         elif len(set(glob.glob(pattern)) - before) >= needed:
             kill_all()
-        time.sleep(0.0002)
+        time.sleep(0.0002)  # between two looks: the file is written by the JVM, which tells nobody
 
 
 def main(source: str, folder: str, point: str, kill_at: int) -> None:
