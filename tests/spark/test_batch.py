@@ -55,22 +55,41 @@ AGGS = {  # ours, and the same in Spark's SQL
     "high": (agg.max("whole"), "max(whole)"),
     "low": (agg.min("real"), "min(real)"),
     "total": (agg.sum("part"), "sum(part)"),
+    "mean": (agg.mean("part"), "avg(part)"),
+    "flagged": (agg.count(where="flag"), "count_if(flag)"),
+    "of_flagged": (agg.mean("real", where="flag"), "avg(if(flag, real, null))"),
     "day": (agg.max("day"), "max(day)"),
 }
 OURS = {name: ours for name, (ours, _) in AGGS.items()}
+PACKED = OURS | {"days": agg.distinct("day")}  # this one Spark can't put together from slices
 
 
 def theirs():
     return [F.expr(sql).alias(name) for name, (_, sql) in AGGS.items()]
 
 
+@pytest.mark.parametrize(("aggs", "strategy"), [(OURS, "jvm slices"), (PACKED, "packed")])
 @pytest.mark.parametrize(("length", "slide", "offset"), [(60, 10, 0), (30, 30, 7), (25, 10, 3)])
-def test_windows_equal_sparks(events, length, slide, offset):
+def test_windows_equal_sparks(events, length, slide, offset, aggs, strategy):
     ours = windows(
-        events, time="at", range=f"{length}s", slide=f"{slide}s", offset=f"{offset}s", key=["key", "part"], aggs=OURS, watermark="1s"
+        events, time="at", range=f"{length}s", slide=f"{slide}s", offset=f"{offset}s", key=["key", "part"], aggs=aggs, watermark="1s"
     )
+    assert explain(ours).splitlines()[1].split("  ")[1] == strategy
+    ours = ours.drop("days")
     own = F.window("at", f"{length} seconds", f"{slide} seconds", f"{offset} seconds")
     same(ours, events.groupBy("key", "part", own).agg(*theirs()).select("key", "part", "window.start", "window.end", *AGGS), 50)
+
+
+def test_why_spark_does_not_slice(events):
+    def said(aggs, **asked):
+        return explain(windows(events, time="at", aggs=aggs, **asked))
+
+    hour = {"range": "1h"}
+    assert "sessions have no slices" in said({"n": agg.count()}, session="1m")
+    assert "sum of 'whole' in a slice may not fit" in said({"a": agg.mean("whole")}, **hour)
+    assert "'n' is more than one of Spark's functions" in said({"n": agg.count(where=lambda row: row["part"])}, **hour)
+    assert "where='part' of 'n' is no column of truth values" in said({"n": agg.count(where="part")}, **hour)
+    assert "the key 'real' is a double" in said({"n": agg.count()}, key="real", **hour)
 
 
 def test_windows_without_a_key_equal_sparks(events):

@@ -1,6 +1,7 @@
 """The batch plans: the same engine, all data at once.
 
 windows    rows --mapInArrow: Slicer--> (bucket, blob) --repartition, sort by bucket--> mapInArrow: Bucket --> rows
+           where Spark can make the slices (see jvm_slices.py), those come in instead of the rows
 rolling    rows --cut into stretches of time--> --repartition and sort by key, stretch, time--> mapInArrow: Sweep --> rows
 
 A stretch is long against the look-backs, and its rows come with those of the longest look-back before it, so that a key's
@@ -21,8 +22,10 @@ from sash.keyed import Query, Rows, Sweep, bucket_of
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted
+from sash.spark.jvm_slices import jvm_slices
 from sash.spark.packing import PACKED, Batches, packer
 from sash.spark.settings import Settings
+from sash.spark.times import is_shifted, micros
 from sash.spark.types import conform, spark_schema
 from sash.time import duration_text
 
@@ -43,17 +46,22 @@ def batch(df: DataFrame, definition: Definition, settings: Settings) -> DataFram
 
 
 def _windows(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
-    query = definition.query
     # More buckets than in a stream: each is in memory alone, so smaller is safer, and none has a fixed cost.
     buckets = 4 * settings.buckets
-    packed = df.mapInArrow(packer(query, buckets), PACKED).select("bucket", "blob")
+    sliced = "by key and pane where they are, one heavy key on all cores; the slices are packed by bucket"
+    slices = jvm_slices(df, definition.query)
+    if isinstance(slices, str):
+        out = _packed(df, definition.query, buckets, settings)
+        return noted(out, definition, {"packed": f"rows are sliced {sliced}, {buckets} buckets", "jvm slices": f"not here: {slices}"})
+    out = _packed(slices.rows, slices.query, buckets, settings).select(*slices.results)
+    chosen = {"jvm slices": f"Spark slices the rows {sliced}, {buckets} buckets", "packed": "slower: every row would leave the JVM"}
+    return noted(out, definition, chosen)
+
+
+def _packed(rows: DataFrame, query: Query, buckets: int, settings: Settings) -> DataFrame:
+    packed = rows.mapInArrow(packer(query, buckets), PACKED).select("bucket", "blob")
     ordered = packed.repartition(settings.partitions, "bucket").sortWithinPartitions("bucket")
-    out = ordered.mapInArrow(_finish_buckets(query), spark_schema(query.output_schema()))
-    return noted(
-        out,
-        definition,
-        {"packed": f"rows sliced by key and pane where they are, one heavy key on all cores, then packed, {buckets} buckets"},
-    )
+    return ordered.mapInArrow(_finish_buckets(query), spark_schema(query.output_schema()))
 
 
 def _rolling(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
@@ -64,7 +72,7 @@ def _rolling(df: DataFrame, definition: Definition, settings: Settings) -> DataF
     if longest is None:
         inner = query
         why = "sorted by key and time, a key at a time; not cut in time: a look-back by rows or over the whole past has no length"
-    elif _shifted(df, query):
+    elif is_shifted(df, query.time):
         inner = query
         why = "sorted by key and time, a key at a time; not cut in time: a time without a zone, and the session's is not UTC"
     else:
@@ -88,17 +96,11 @@ def _longest(query: Query) -> int | None:
     return max(lengths) + query.rolling.delay if len(lengths) == len(periods) else None
 
 
-def _shifted(df: DataFrame, query: Query) -> bool:
-    """Whether Spark's arithmetic on the time column would go through the time zone of the session."""
-    plain = query.schema.field(query.time).type.tz is None
-    return plain and df.sparkSession.conf.get("spark.sql.session.timeZone") not in ("UTC", "Etc/UTC", "Z", "+00:00")
-
-
 def _cut(rows: DataFrame, time: str, stretch: int, longest: int) -> DataFrame:
     """Number the stretches; a row within the longest look-back before the next stretch also goes there, marked as not its own."""
-    micros = F.unix_micros(F.col(quoted(time)).cast("timestamp"))
-    inside = F.pmod(micros, F.lit(stretch))
-    own = ((micros - inside) / stretch).cast("long")  # a whole number, exact in a double
+    at = micros(time)
+    inside = F.pmod(at, F.lit(stretch))
+    own = ((at - inside) / stretch).cast("long")  # a whole number, exact in a double
     places = F.when(inside >= stretch - longest, F.array(own, own + 1)).otherwise(F.array(own))
     return rows.select("*", F.posexplode(places).alias(_HALO, _STRETCH))
 
