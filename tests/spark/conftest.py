@@ -94,7 +94,7 @@ class Stream:
         self, transform: Callable[[Any], Any], sink: Callable[[Any, int], None], checkpoint: str = "checkpoint", mode: str = "append"
     ) -> Any:
         """Start a query that stops when all files are read."""
-        writer = transform(self.read()).writeStream.foreachBatch(sink).outputMode(mode).trigger(availableNow=True)
+        writer = self.read().transform(transform).writeStream.foreachBatch(sink).outputMode(mode).trigger(availableNow=True)
         return writer.option("checkpointLocation", str(self.folder / checkpoint)).start()
 
     def run(self, transform: Callable[[Any], Any], checkpoint: str = "checkpoint", mode: str = "append") -> list[list[Row]]:

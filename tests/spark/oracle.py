@@ -1,16 +1,19 @@
 """What a stream must give, from first principles: the watermark replayed batch by batch, every result from scratch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 Event = tuple[Any, float, Any]  # key, time in seconds, value
 
 
-def watermarks(batches: list[list[Event]], delay: float, start: float = float("-inf")) -> list[float]:
-    """The watermark during each micro-batch, and during the batch without data that follows the last."""
+def watermarks(batches: list[list[Event]], delay: float, start: float = float("-inf"), unseen: Collection[int] = ()) -> list[float]:
+    """The watermark during each micro-batch, and during the batch without data that follows the last.
+
+    The times of batches that are `unseen` do not move it.
+    """
     marks, newest = [start], float("-inf")
-    for batch in batches:
-        newest = max([newest, *(time for _, time, _ in batch if time is not None)])
+    for i, batch in enumerate(batches):
+        newest = max([newest, *(time for _, time, _ in batch if time is not None and i not in unseen)])
         marks.append(max(marks[-1], newest - delay))
     return marks
 
@@ -26,10 +29,16 @@ def ends(time: float, length: float, slide: float, offset: float = 0) -> list[fl
 
 
 def windows(
-    batches: list[list[Event]], length: float, slide: float, delay: float, result: Callable[[list[Any]], Any], offset: float = 0
+    batches: list[list[Event]],
+    length: float,
+    slide: float,
+    delay: float,
+    result: Callable[[list[Any]], Any],
+    offset: float = 0,
+    unseen: Collection[int] = (),
 ) -> list[dict[tuple[Any, float], Any]]:
     """Per micro-batch, {(key, window end): result of its values}; late rows count in open windows only."""
-    marks = watermarks(batches, delay)
+    marks = watermarks(batches, delay, unseen=unseen)
     open_: dict[tuple[Any, float], list[Any]] = {}
     out = []
     for i, mark in enumerate(marks):
@@ -50,9 +59,10 @@ def rolling(
     result: Callable[[list[Any]], Any],
     closed: str = "right",
     late: str = "drop",
+    unseen: Collection[int] = (),
 ) -> list[list[tuple[Any, ...]]]:
     """Per micro-batch, the rows that became final as (key, time, value, a result per period)."""
-    marks = watermarks(batches, delay)
+    marks = watermarks(batches, delay, unseen=unseen)
     past: list[Event] = []
     waiting: list[Event] = []
     out = []

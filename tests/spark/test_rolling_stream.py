@@ -46,9 +46,13 @@ def test_late_rows_have_no_effect_or_count_for_rows_not_yet_final(stream, cache,
     assert found_rows(out) == expected(batches, [90], 10, late=late)
 
 
-def test_rows_without_a_time_are_dropped_and_counted(stream, cache):
-    batches = [[("a", 1, 1), ("a", None, 2)], [("b", None, 3), ("a", 30, 4)]]
+def test_rows_that_are_late_or_have_no_time_are_dropped_and_counted_and_idle_keys_leave(stream, cache):
+    # the last batch is judged by W = 30 - 5: a row of that very time is late; b's only row left with the look-back of 10
+    batches = [[("a", 1, 1), ("b", 2, 2), ("a", None, 2)], [("b", None, 3), ("a", 30, 4)], []]
+    batches.append([("a", 20, 5), ("a", 25, 6), ("a", 25.001, 7), ("c", 40, 8)])
     source = stream(EVENTS, rows(batches))
     out = source.run(lambda df: rolling(df, time="at", lookbacks=["10s"], key="key", aggs=TOTALS, watermark="5s"))
     assert found_rows(out) == expected(batches, [10], 5)
-    assert sum(metrics(p)["null_times"] for p in source.progress) == 2
+    counted = [metrics(p) for p in source.progress]
+    assert [sum(c[name] for c in counted) for name in ("null_times", "late")] == [2, 2]
+    assert [c["keys"] for c in counted] == [2, 2, 1, 2, 2]

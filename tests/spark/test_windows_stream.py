@@ -65,14 +65,25 @@ def test_every_micro_batch_gives_what_spark_gives(stream, cache):
     assert found_windows(ours) == trimmed(oracle.windows(batches, 60, 10, 20, totals))
 
 
-def test_a_watermark_on_the_dataframe_is_used(stream, cache):
+def test_a_watermark_on_the_dataframe_is_used_and_no_key_is_one_key(stream, cache):
     rng = random.Random(3)
-    batches = cut(rng, arrival(rng, 200, ["a", "b"], spread=10, late_share=0.1, late_by=60), 4)
+    batches = cut(rng, arrival(rng, 200, [None], spread=10, late_share=0.1, late_by=60), 4)
     source = stream(EVENTS, rows(batches))
-    out = source.run(
-        lambda df: windows(df.withWatermark("at", "10 seconds"), time="at", range="20s", slide="5s", offset="2s", key="key", aggs=TOTALS)
+    out = source.run(lambda df: windows(df.withWatermark("at", "10 seconds"), time="at", range="20s", slide="5s", offset="2s", aggs=TOTALS))
+    assert found_windows([[(None, *row) for row in batch] for batch in out]) == trimmed(
+        oracle.windows(batches, 20, 5, 10, totals, offset=2)
     )
-    assert found_windows(out) == trimmed(oracle.windows(batches, 20, 5, 10, totals, offset=2))
+
+
+def test_idle_keys_leave_when_their_last_windows_are_out(stream, cache):
+    # a's windows end by 30, and W is 40 in batch 2
+    batches = [[("a", 1, 1), ("b", 2, 2)], [("b", 50, 3)], [("b", 90, 4)]]
+    source = stream(EVENTS, rows(batches))
+    out = source.run(lambda df: windows(df, time="at", range="30s", slide="10s", key="key", aggs=TOTALS, watermark="10s"))
+    assert found_windows(out) == oracle.windows(batches, 30, 10, 10, totals)
+    assert found_windows(out)[2][("a", 30)] == (1, 1, 1)
+    assert [metrics(p)["keys"] for p in source.progress] == [2, 2, 1, 1]
+    assert sum(row.keys for row in read_state(source.spark, str(source.folder / "checkpoint")).collect()) == 1
 
 
 def test_stream_goes_on_from_its_checkpoint(stream, cache):
