@@ -40,6 +40,7 @@ def unbounded(spark):
         ({"aggs": {"s": agg.sum()}}, "aggs\\['s'\\] has no column. Name it: agg.sum\\('column'\\)"),
         ({"aggs": {"s": agg.sum("fare")}}, "aggs\\['s'\\] column='fare' is not a column"),
         ({"aggs": {"s": agg.sum("value", where="paid")}}, "aggs\\['s'\\] where='paid' is not a column"),
+        ({"aggs": {"s": agg.sum("key")}}, "agg.sum\\('key'\\) can't be computed of a column of type string.*Cast the column"),
         ({"range": None}, "needs a range"),
         ({"range": 60}, "range=60 has no unit. Write it as text with one, e.g. range='60s'"),
         ({"range": "1 month"}, "months and years have no fixed length"),

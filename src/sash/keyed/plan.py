@@ -11,7 +11,18 @@ import numpy as np
 
 from sash import _core
 from sash.keyed.objects import ObjectColumn
-from sash.keyed.types import as_integers, from_integers, is_integer, is_real, item_type, items_of, key_width, result_type, value_of
+from sash.keyed.types import (
+    as_integers,
+    check_items,
+    from_integers,
+    is_integer,
+    is_real,
+    item_type,
+    items_of,
+    key_width,
+    result_type,
+    value_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -224,6 +235,8 @@ class Plan:
                 prototype = _core.slice_column(kernel, items, list(native.params))
                 if prototype is not None:
                     return Leaf(a, type_, items, prototype, how, a.exact_inverse and items != "float64")
+        if column is not None and not a.callables:
+            check_items(a, column, type_)
         return Leaf(a, type_, "object", ObjectColumn(a))
 
     def lift(self, rows: RowView, places: Array, slices: int) -> list[Any]:

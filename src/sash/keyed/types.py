@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from sash.agg import Aggregation
 
-__all__ = ["item_type", "items_of", "key_width", "order_key", "result_type", "value_of", "value_type"]
+__all__ = ["check_items", "item_type", "items_of", "key_width", "order_key", "result_type", "value_of", "value_type"]
 
 _COUNTS = ("count", "distinct", "approx_distinct", "mincount", "maxcount")
 _VALUES = ("min", "max", "first", "last", "ith_youngest", "ith_smallest")
@@ -78,6 +78,8 @@ def result_type(aggregation: "Aggregation", schema: "pa.Schema", time: str) -> "
     if name == "concat":
         return pa.string()
     if column is not None:
+        if name == "sum" and pa.types.is_decimal(column):  # ten digits more than its items, as in Spark
+            return pa.decimal128(min(column.precision + 10, 38), column.scale)
         if name == "sum":
             return (
                 pa.int64()
@@ -110,13 +112,17 @@ def _sample(type_: "pa.DataType") -> Any:
     if is_real(type_):
         return 1.5
     if t.is_decimal(type_):
-        return decimal.Decimal(1)
+        return decimal.Decimal((0, (1,) * type_.precision, -type_.scale))  # as many digits as there may be
     if t.is_binary(type_) or t.is_large_binary(type_):
         return b"a"
     if t.is_list(type_):
         return [_sample(type_.value_type)]
     if t.is_struct(type_):
         return {field.name: _sample(field.type) for field in type_}
+    if t.is_map(type_):
+        return [(_sample(type_.key_type), _sample(type_.item_type))]
+    if t.is_duration(type_):
+        return dt.timedelta(1)
     return dt.time() if t.is_time(type_) else "a"
 
 
@@ -133,6 +139,23 @@ def _probed(aggregation: "Aggregation", schema: "pa.Schema", column: "pa.DataTyp
         raise DefinitionError(
             f"the type of {aggregation!r}'s result can't be found: on the made-up item {item!r} it gave {type(error).__name__}: {error}. "
             "Make lift, combine and lower accept it."
+        ) from error
+
+
+def check_items(aggregation: "Aggregation", column: "pa.DataType", result: "pa.DataType") -> None:
+    """Refuse an aggregation that can't take a column's values, such as a sum of text, by trying it on made-up ones."""
+    import pyarrow as pa
+
+    item = _sample(column)
+    try:
+        once = first = aggregation.lift_function(item, 1)
+        if not pa.types.is_duration(column):  # 0 is no duration, and is not met where there are some
+            first = aggregation.combine(aggregation.identity(), once)
+        value_of(result, [aggregation.lower(aggregation.combine(first, once))])
+    except Exception as error:
+        raise DefinitionError(
+            f"{aggregation!r} can't be computed of a column of type {column}: on the made-up value {item!r} it gave "
+            f"{type(error).__name__}: {error}. Cast the column, or use another aggregation."
         ) from error
 
 
@@ -188,7 +211,8 @@ def value_of(type_: "pa.DataType", values: list[Any]) -> "pa.Array":
 
     if t.is_timestamp(type_) or t.is_date32(type_):
         return from_integers(pa.array(values, pa.int64()), type_)
-    if t.is_list(type_) and (t.is_timestamp(type_.value_type) or t.is_date32(type_.value_type)):
+    inner = next((item for v in values if v for item in v if item is not None), None) if t.is_list(type_) else None
+    if isinstance(inner, int) and (t.is_timestamp(type_.value_type) or t.is_date32(type_.value_type)):
         lists = pa.array(values, pa.list_(pa.int64()))
         return pa.ListArray.from_arrays(lists.offsets, from_integers(lists.values, type_.value_type), mask=lists.is_null())
     if t.is_struct(type_):
