@@ -67,6 +67,9 @@ def _defaults(local: str | None) -> dict[str, str]:
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         # Arrow batches are the unit of the native core: few and fat.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+        # With any lower limit Spark adds up the buffers of all columns after every row: 813 ms instead of 439 for 3.2 million rows
+        # of three numbers on their way to Python. Rows of 10 kB and more need fewer per batch instead.
+        "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647b",
     }
     if local is not None:
         # On the user's own machine: nothing is open to the network, a partition per core.
