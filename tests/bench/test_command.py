@@ -138,11 +138,19 @@ def test_the_report_is_one_page_with_losses_first(tmp_path, monkeypatch, capsys)
     monkeypatch.setitem(figures._FIGURES, "ooo", lambda quick: [Cell("ooo", "daba", size=64, distance=3, rounds=200)])
     assert main(["bench", "report", "--quick", "--out", str(tmp_path), "--only", "fifo,ooo"]) == 1  # ooo can't run on daba
     page = (tmp_path / "benchmarks.md").read_text()
-    order = ["# Benchmarks", "## Where we lose", "- **ooo failed**", "## What is claimed", "## fifo", "![fifo](fifo.png)", "## ooo"]
+    order = [
+        "# Benchmarks",
+        "## Where we lose",
+        "- **ooo failed**",
+        "## What is claimed",
+        "## fifo",
+        "![fifo](benchmarks/fifo.png)",
+        "## ooo",
+    ]
     assert sorted(order, key=page.index) == order
-    assert json.loads((tmp_path / "fifo.json").read_text())["cells"][1]["algorithm"] == "daba"
-    assert (tmp_path / "fifo.png").exists()
-    assert not (tmp_path / "ooo.png").exists()
+    assert json.loads((tmp_path / "benchmarks" / "fifo.json").read_text())["cells"][1]["algorithm"] == "daba"
+    assert (tmp_path / "benchmarks" / "fifo.png").exists()
+    assert not (tmp_path / "benchmarks" / "ooo.png").exists()
     assert main(["bench", "report", "--only", "nonsense", "--out", str(tmp_path)]) == 1
     assert "no experiment nonsense" in capsys.readouterr().err
 
