@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import pickle
 import random
+import struct
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from oracles import close
 
 import sash
 from sash import agg
-from sash.swag import DabaLite, Fiba, Recalc
+from sash.swag import BlockFiba, Daba, DabaLite, Fiba, FlatFit, MonotonicDeque, Recalc, SubtractOnEvict, TwoStacksLite
 
 pytest.importorskip("numba", reason="compiled=True needs numba, which is an extra")
 
@@ -37,7 +39,7 @@ def summary(compiled, identity=(0.0, 0, -math.inf, 0), **more):
     return agg.define(lift=lift, combine=combine, identity=identity, name="summary", compiled=compiled, **more)
 
 
-@pytest.mark.parametrize("window", [DabaLite, Fiba, Recalc])
+@pytest.mark.parametrize("window", [DabaLite, Fiba, BlockFiba, Recalc])
 @pytest.mark.parametrize("kind", ["int", "float", "mixed"])
 def test_the_same_as_in_python(window, kind):
     rng = random.Random(kind)
@@ -52,6 +54,65 @@ def test_the_same_as_in_python(window, kind):
     assert fast.dtype == ("int64" if kind == "int" else "float64")
     assert isinstance(fast.query(), tuple)
     assert close(type(fast).from_bytes(fast.to_bytes(), summary(True)).query(), fast.query())
+
+
+def sequence(compiled, fields):
+    """A hash of all items in their order, so that one that is lost, doubled or moved shows; up to 4 fields are words, more are erased."""
+    rest = (0,) * (fields - 2)
+
+    def lift(x):
+        return (31, x, *rest)
+
+    def combine(a, b):
+        return (a[0] * b[0] % 1_000_003, (a[1] * b[0] + b[1]) % 1_000_003, *rest)
+
+    return agg.define(lift=lift, combine=combine, identity=(1, 0, *rest), name="sequence", compiled=compiled)
+
+
+@pytest.mark.parametrize("fields", [2, 4, 5])
+@pytest.mark.parametrize("window", [TwoStacksLite, Daba, DabaLite, FlatFit, Fiba, BlockFiba], ids=lambda w: w.__name__)
+def test_no_item_is_lost_doubled_or_moved(window, fields):
+    rng = random.Random(fields)
+    fast, slow = window(sequence(True, fields), dtype="int64"), window(sequence(False, fields))
+    late = window in (Fiba, BlockFiba)
+    now = 0
+    for _ in range(60):
+        times = [now + t for t in range(rng.randrange(1, 30))]
+        items = [rng.choice([rng.randrange(99), None]) for _ in times]
+        for w in (fast, slow):
+            w.bulk_insert(items, times)
+        now = times[-1] + 1
+        at, x = rng.randrange(now) if late else now, rng.randrange(99)
+        until = now - rng.randrange(90)
+        for w in (fast, slow):
+            w.insert(x, at)
+            w.bulk_evict(until)
+            if len(w):
+                w.evict()
+        now += 1
+        assert fast.query() == slow.query()
+        if late:
+            fast.check()
+            assert fast.query(now - 40, now - 9) == slow.query(now - 40, now - 9)
+    assert window.from_bytes(fast.to_bytes(), fast.aggregation).query() == fast.query()
+
+
+def test_inverse_and_selective_have_their_algorithms():
+    def make(combine, **more):
+        return agg.define(lift=lambda x: x, combine=combine, compiled=True, **more)
+
+    total = SubtractOnEvict(make(lambda a, b: a + b, identity=0, inverse=lambda w, o: w - o))
+    best = MonotonicDeque(make(lambda a, b: b if b > a else a, identity=-math.inf, selective=True))
+    for w, expected in ((total, 9), (best, 7.0)):
+        w.bulk_insert([5, 7, 2])
+        w.evict()
+        assert w.query() == expected
+
+
+def test_a_stored_partial_is_its_fields_and_no_more():
+    w = DabaLite(sequence(True, 2))
+    w.insert(5)
+    assert w._state()[5] == struct.pack("<6q", 31, 5, 1, 0, 1, 0)  # the item, and two partials of nothing
 
 
 def test_lower_may_give_a_number_a_truth_or_none():
@@ -113,6 +174,37 @@ def test_a_changed_constant_is_never_stale(monkeypatch):
         w = DabaLite(a)
         w.bulk_insert([1, 2])
         assert w.query() == 300
+
+
+def test_a_changed_constant_is_never_stale_in_another_process(tmp_path):
+    code = """
+    from sash import agg
+    from sash.swag import DabaLite
+    FACTOR = {}
+    def scaled(x): return x * FACTOR
+    def added(a, b): return a + b
+    w = DabaLite(agg.define(lift=scaled, combine=added, identity=0, name="scaled", compiled=True))
+    w.bulk_insert([1, 2])
+    print(w.query())
+    """
+    module = tmp_path / "scaled.py"
+    for factor in (1, 10):
+        module.write_text(textwrap.dedent(code).format(factor))
+        done = subprocess.run([sys.executable, module], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == str(3 * factor)
+
+
+def test_bytes_of_another_constant_are_refused(monkeypatch):
+    def make():
+        return agg.define(lift=scaled, combine=lambda a, b: a + b, identity=0, name="scaled", compiled=True)
+
+    w = DabaLite(make())
+    w.insert(1)
+    stored = w.to_bytes()
+    assert DabaLite.from_bytes(stored, make()).query() == 1
+    monkeypatch.setitem(globals(), "FACTOR", 2)
+    with pytest.raises(ValueError, match="definition"):
+        DabaLite.from_bytes(stored, make())
 
 
 def test_closures_are_told_apart():

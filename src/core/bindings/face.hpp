@@ -1,7 +1,7 @@
 // Between Python values and partials: items in, results out, bytes both ways
 //
-// A face wraps a monoid for the window classes. There are three: a native kernel, an erased kernel (or struct of
-// them), and Python callables on Python objects.
+// A face wraps a monoid for the window classes. There are four: a native kernel, an erased kernel (or struct of
+// them), a user's compiled functions, and Python callables on Python objects.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "../monoids/erased.hpp"
+#include "../monoids/compiled.hpp"
 #include "module.hpp"
 
 namespace sash {
@@ -109,15 +109,16 @@ class NativeFace {
   DefinitionPtr definition_;
 };
 
-// --- an erased kernel, or a struct of kernels
+// --- a kernel known at run time only, or a struct of kernels
 
-class ErasedFace {
+template <class M>
+class AnyFace {
  public:
-  using Monoid = ErasedMonoid;
-  using Partial = Erased;
+  using Monoid = M;
+  using Partial = typename M::Partial;
   static constexpr bool native = true;
 
-  explicit ErasedFace(DefinitionPtr d) : definition_(std::move(d)) {
+  explicit AnyFace(DefinitionPtr d) : definition_(std::move(d)) {
     if (definition_->names.empty()) {
       kernel_ = erase(definition_->kernels[0]);
     } else {
@@ -125,16 +126,16 @@ class ErasedFace {
       for (auto& spec : definition_->kernels) parts.push_back(erase(spec));
       kernel_ = struct_ = std::make_shared<StructKernel>(std::move(parts));
     }
-    monoid_ = ErasedMonoid(kernel_);
+    monoid_ = M(kernel_);
   }
-  ErasedMonoid monoid() const { return monoid_; }
+  M monoid() const { return monoid_; }
   Partial lift(const Item* items, nb::handle, nb::handle, Time t) const { return monoid_.lift(items, t); }
   Partial identity() const { return monoid_.identity(); }
   nb::object lower(const Partial& p, nb::handle arg) const {
     if (!arg.is_none()) {
       nb::object from_native = definition_->aggregation.attr("from_native");
       if (from_native.is_none()) refuse_arg(*definition_);
-      nb::bytes stored(reinterpret_cast<const char*>(p.data()), p.size());
+      nb::bytes stored(reinterpret_cast<const char*>(p.data()), kernel_->size());
       return definition_->aggregation.attr("lower")(from_native(stored), arg);
     }
     if (!struct_) return lower_fields(definition_->lowerings[0], [&](Lower how) { return kernel_->lower(how, p.data()); });
@@ -155,27 +156,38 @@ class ErasedFace {
 
   nb::object to_bytes(const std::vector<Partial>& partials) const {
     std::string all;
-    for (auto& p : partials) all.append(reinterpret_cast<const char*>(p.data()), p.size());
+    for (auto& p : partials) all.append(reinterpret_cast<const char*>(p.data()), kernel_->size());
     return nb::bytes(all.data(), all.size());
   }
   std::vector<Partial> from_bytes(nb::handle stored) const {
     auto bytes = nb::cast<nb::bytes>(stored);
     std::size_t size = kernel_->size();
     if (bytes.size() % size) throw nb::value_error("these bytes are damaged: they hold no whole number of partials.");
-    std::vector<Partial> partials(bytes.size() / size, Partial(size));
+    std::vector<Partial> partials(bytes.size() / size, monoid_.blank());
     for (std::size_t i = 0; i < partials.size(); ++i) std::memcpy(partials[i].data(), bytes.c_str() + i * size, size);
     return partials;
   }
 
-  const std::shared_ptr<const AnyKernel>& kernel() const { return kernel_; }
-  const StructKernel* as_struct() const { return struct_.get(); }
+  // A partial of the same definition on narrower item types, as one of this.
+  Partial widened(const AnyFace& narrower, const std::vector<bool>& parts, const Partial& p) const {
+    Partial out = monoid_.blank();
+    if (struct_)
+      narrower.struct_->promote_into(*struct_, parts, out.data(), p.data());
+    else
+      narrower.kernel_->promote_to(*kernel_, out.data(), p.data());
+    return out;
+  }
+  const AnyKernel& kernel() const { return *kernel_; }
 
  private:
   DefinitionPtr definition_;
   std::shared_ptr<const AnyKernel> kernel_;
   std::shared_ptr<const StructKernel> struct_;
-  ErasedMonoid monoid_;
+  M monoid_;
 };
+
+using ErasedFace = AnyFace<ErasedMonoid>;
+using CompiledFace = AnyFace<CompiledMonoid>;
 
 // --- Python callables on Python objects
 

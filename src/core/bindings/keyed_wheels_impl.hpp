@@ -128,7 +128,7 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
   void promote_from(AnyKeyedWheels& narrower, const std::vector<bool>& parts) override {
     if constexpr (std::is_same_v<Face, ErasedFace>) {
       auto& other = dynamic_cast<KeyedWheelsImpl&>(narrower);
-      take_over(other, [&](const Erased& p) { return promoted(face_, other.face_, parts, p); });
+      take_over(other, [&](const Erased& p) { return face_.widened(other.face_, parts, p); });
     } else if constexpr (Face::native) {
       using Narrow = typename NarrowerOf<Monoid>::type;
       if constexpr (!std::is_void_v<Narrow>)

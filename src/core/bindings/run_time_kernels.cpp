@@ -2,117 +2,14 @@
 
 #include <bit>
 #include <cmath>
-#include <stdexcept>
 
-#include "../monoids/erased.hpp"
+#include "../monoids/compiled.hpp"
 
 namespace sash {
 
 namespace {
 
-// --- a user's functions, compiled to pointers
-//
-// A partial is a row of 8-byte fields, each an int64 or a double. Every function gets a partial by two pointers to the
-// same fields, one of each type, and takes from each what it needs.
-
-class FunctionKernel final : public AnyKernel {
-  using Int = std::int64_t;
-  using LiftInt = void (*)(Int*, double*, Int, Time);
-  using LiftReal = void (*)(Int*, double*, double, Time);
-  using Combine = void (*)(Int*, double*, const Int*, const double*, const Int*, const double*);
-  using LowerFunction = void (*)(Int*, double*, const Int*, const double*);
-  enum Kind { integer, real, truth };
-
- public:
-  // lift, combine, lower, inverse or 0; how many fields, how many results; of each field its kind and the two halves of
-  // the identity; of each result its kind.
-  explicit FunctionKernel(const KernelSpec& spec) : type_(spec.type) {
-    const auto& p = spec.params;
-    if (p.size() < 6) throw std::invalid_argument("a compiled kernel lacks its functions");
-    lift_ = address(p[0]);
-    combine_ = reinterpret_cast<Combine>(address(p[1]));
-    lower_ = reinterpret_cast<LowerFunction>(address(p[2]));
-    inverse_ = reinterpret_cast<Combine>(address(p[3]));
-    auto fields = static_cast<std::size_t>(p[4]), results = static_cast<std::size_t>(p[5]);
-    if (p.size() != 6 + 3 * fields + results) throw std::invalid_argument("a compiled kernel lacks fields");
-    for (std::size_t i = 0; i < fields; ++i) {
-      const double* field = &p[6 + 3 * i];
-      kinds_.push_back(static_cast<Kind>(field[0]));
-      identity_.push_back(static_cast<Int>(static_cast<std::uint64_t>(field[1]) << 32 | static_cast<std::uint64_t>(field[2])));
-    }
-    for (std::size_t i = 0; i < results; ++i) results_.push_back(static_cast<Kind>(static_cast<int>(p[6 + 3 * fields + i]) & 3));
-  }
-
-  std::size_t size() const override { return identity_.size() * sizeof(Int); }
-  bool invertible() const override { return inverse_ != nullptr; }
-  void identity(std::byte* out) const override { std::memcpy(out, identity_.data(), size()); }
-  void lift(std::byte* out, const Item* item, Time t) const override {
-    if (item->kind == Item::null) return identity(out);
-    if (type_ == ItemType::int64)
-      reinterpret_cast<LiftInt>(lift_)(ints(out), reals(out), item->kind == Item::real ? static_cast<Int>(item->f) : item->i, t);
-    else
-      reinterpret_cast<LiftReal>(lift_)(ints(out), reals(out), item->kind == Item::real ? item->f : static_cast<double>(item->i), t);
-  }
-  void combine(std::byte* out, const std::byte* a, const std::byte* b) const override {
-    combine_(ints(out), reals(out), ints(a), reals(a), ints(b), reals(b));
-  }
-  void inverse(std::byte* out, const std::byte* whole, const std::byte* oldest) const override {
-    inverse_(ints(out), reals(out), ints(whole), reals(whole), ints(oldest), reals(oldest));
-  }
-  bool removable(const std::byte* p) const override {
-    for (std::size_t i = 0; i < kinds_.size(); ++i)
-      if (kinds_[i] == real && !std::isfinite(reals(p)[i])) return false;
-    return true;
-  }
-  bool keeps_left(const std::byte* a, const std::byte* b) const override {
-    std::vector<std::byte> kept(size());
-    combine(kept.data(), a, b);
-    return std::memcmp(kept.data(), a, size()) == 0;
-  }
-  Scalar lower(Lower how, const std::byte* p) const override {
-    Int out[1 + most_results];  // first whether there is a result
-    lower_(out, reinterpret_cast<double*>(out), ints(p), reals(p));
-    if (!out[0]) return {};
-    auto field = static_cast<std::size_t>(how) - first_field;
-    switch (results_[field]) {
-      case real:
-        return Scalar::of(std::bit_cast<double>(out[1 + field]));
-      case truth:
-        return Scalar::of(out[1 + field] != 0);
-      default:
-        return Scalar::of(out[1 + field]);
-    }
-  }
-  void promote(std::byte* out, const std::byte* p) const override { std::memcpy(out, p, size()); }
-  // The same functions compiled for float64 may keep some fields as doubles that were integers.
-  void promote_to(const AnyKernel& target, std::byte* out, const std::byte* p) const override {
-    const auto& wide = dynamic_cast<const FunctionKernel&>(target);
-    for (std::size_t i = 0; i < kinds_.size(); ++i) {
-      if (kinds_[i] == integer && wide.kinds_[i] == real)
-        reals(out)[i] = static_cast<double>(ints(p)[i]);
-      else
-        ints(out)[i] = ints(p)[i];
-    }
-  }
-
- private:
-  static constexpr std::size_t most_results = 64;
-  static void* address(double number) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(number)); }
-  static Int* ints(std::byte* p) { return reinterpret_cast<Int*>(p); }
-  static double* reals(std::byte* p) { return reinterpret_cast<double*>(p); }
-  static const Int* ints(const std::byte* p) { return reinterpret_cast<const Int*>(p); }
-  static const double* reals(const std::byte* p) { return reinterpret_cast<const double*>(p); }
-
-  ItemType type_;
-  void* lift_;
-  Combine combine_;
-  LowerFunction lower_;
-  Combine inverse_;
-  std::vector<Kind> kinds_, results_;
-  std::vector<Int> identity_;
-};
-
-// --- a bloom filter; the hash is that of sash.agg.membership
+// A bloom filter; the hash is that of sash.agg.membership
 
 class BloomKernel final : public AnyKernel {
  public:
@@ -169,7 +66,7 @@ class BloomKernel final : public AnyKernel {
 }  // namespace
 
 std::shared_ptr<const AnyKernel> run_time_kernel(const KernelSpec& spec) {
-  if (spec.name == "compiled") return std::make_shared<FunctionKernel>(spec);
+  if (CompiledKernel::named(spec)) return std::make_shared<CompiledKernel>(spec);
   if (spec.name == "bloom")
     return std::make_shared<BloomKernel>(static_cast<std::size_t>(spec.params.at(0)), static_cast<std::size_t>(spec.params.at(1)));
   return nullptr;

@@ -86,15 +86,6 @@ class WheelObjectFace : public ObjectFace {
   DefinitionPtr definition_;
 };
 
-inline Erased promoted(const ErasedFace& wider, const ErasedFace& narrower, const std::vector<bool>& parts, const Erased& p) {
-  Erased out(wider.kernel()->size());
-  if (wider.as_struct())
-    narrower.as_struct()->promote_into(*wider.as_struct(), parts, out.data(), p.data());
-  else
-    narrower.kernel()->promote_to(*wider.kernel(), out.data(), p.data());
-  return out;
-}
-
 // A view of a wheel at work (a reference), or of its own (a value).
 template <class Face, class View>
 class ViewImpl final : public AnyView {
@@ -200,7 +191,7 @@ class WheelImpl final : public AnyWheel {
   void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) override {
     if constexpr (std::is_same_v<Face, ErasedFace>) {
       auto& other = dynamic_cast<WheelImpl&>(narrower);
-      take_over(other, [&](const Erased& p) { return promoted(face_, other.face_, parts, p); });
+      take_over(other, [&](const Erased& p) { return face_.widened(other.face_, parts, p); });
     } else if constexpr (Face::native) {
       using Narrow = typename NarrowerOf<Monoid>::type;
       if constexpr (!std::is_void_v<Narrow>)

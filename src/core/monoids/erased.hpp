@@ -219,6 +219,7 @@ class ErasedMonoid {
   ErasedMonoid() = default;
   explicit ErasedMonoid(std::shared_ptr<const AnyKernel> kernel) : kernel_(std::move(kernel)), size_(kernel_->size()) {}
 
+  Partial blank() const { return Erased(size_); }  // for someone who writes all of it
   Partial identity() const {
     Erased out(size_);
     kernel_->identity(out.data());

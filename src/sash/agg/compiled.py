@@ -66,7 +66,8 @@ def compiler(
 
 def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, item_type: ItemType) -> tuple[Native, Any]:
     numba = _numba()
-    jit = functools.partial(numba.njit, error_model="numpy")
+    # Called from the functions around them alone: always inlined there, and without entries of their own for Python and C.
+    jit = functools.partial(numba.njit, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     lift, combine, lower = jit(lift), jit(combine), jit(lower)
     types = numba.types
     scalar = not isinstance(identity, tuple)
@@ -88,14 +89,14 @@ def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, i
         signatures.append(("inverse", inverse))
     results, plain = _lowered(_result("lower", lower, (partial,)))
 
-    ints, reals = types.CPointer(types.int64), types.CPointer(types.float64)
+    words = types.CPointer(types.int64)
     alive = {
-        "lift": _function(numba, lift, types.void(ints, reals, getattr(types, item_type), types.int64), _lift_source(wanted, scalar)),
-        "combine": _function(numba, combine, types.void(*[ints, reals] * 3), _combine_source(wanted, scalar)),
-        "lower": _function(numba, lower, types.void(*[ints, reals] * 2), _lower_source(wanted, scalar, results, plain)),
+        "lift": _function(numba, lift, types.void(words, getattr(types, item_type)), _lift_source(wanted, scalar)),
+        "combine": _function(numba, combine, types.void(words, words, words), _combine_source(wanted, scalar)),
+        "lower": _function(numba, lower, types.void(words, words), _lower_source(wanted, scalar, results, plain)),
     }
     if inverse is not None:
-        alive["inverse"] = _function(numba, inverse, types.void(*[ints, reals] * 3), _combine_source(wanted, scalar))
+        alive["inverse"] = _function(numba, inverse, types.void(words, words, words), _combine_source(wanted, scalar))
 
     params = [float(alive[name].address) if name in alive else 0.0 for name in ("lift", "combine", "lower", "inverse")]
     params += [len(wanted), len(results)]
@@ -167,43 +168,52 @@ def _lowered(found: Any) -> tuple[list[int], bool]:
     return [(2 if isinstance(f, types.Boolean) else _KINDS.index(_kind(f, "lower"))) + _OPTIONAL * optional for f in fields], plain
 
 
-# --- the functions around the callables: they read and write fields through two pointers to the same place
+# --- the functions around the callables: they read and write fields as words, an integer or the bits of a float
+
+
+@functools.cache
+def _casts() -> tuple[Any, Any]:
+    """Give the functions from a word to the float that its bits are, and back; ``.view()`` is a call that may raise, these vanish."""
+    numba = _numba()
+    types = numba.types
+
+    def cast(source: Any, target: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
+
+        return numba.extending.intrinsic(lambda typing, x: (target(source), code))
+
+    return cast(types.int64, types.float64), cast(types.float64, types.int64)
 
 
 def _read(pointer: str, wanted: list[str], scalar: bool) -> str:
-    fields = [f"{pointer}{'f' if kind == 'float64' else 'i'}[{i}]" for i, kind in enumerate(wanted)]
+    fields = [f"real({pointer}[{i}])" if kind == "float64" else f"{pointer}[{i}]" for i, kind in enumerate(wanted)]
     return fields[0] if scalar else f"({', '.join(fields)},)"
 
 
-def _write(wanted: list[str], scalar: bool) -> str:
-    fields = (
-        f"of[{i}] = r{'' if scalar else f'[{i}]'}" if kind == "float64" else f"oi[{i}] = r{'' if scalar else f'[{i}]'}"
-        for i, kind in enumerate(wanted)
-    )
-    return "".join(f"    {field}\n" for field in fields)
+def _write(kinds: list[str], scalar: bool, first: int = 0) -> list[str]:
+    values = [f"r{'' if scalar else f'[{i}]'}" for i in range(len(kinds))]
+    words = [f"bits({value})" if kind == "float64" else value for kind, value in zip(kinds, values, strict=True)]
+    return [f"out[{first + i}] = {word}" for i, word in enumerate(words)]
 
 
-def _lift_source(wanted: list[str], scalar: bool) -> str:
-    return f"def around(oi, of, x, t):\n    r = function(x)\n{_write(wanted, scalar)}"
+def _lift_source(wanted: list[str], scalar: bool) -> list[str]:
+    return ["out, x", "r = function(x)", *_write(wanted, scalar)]
 
 
-def _combine_source(wanted: list[str], scalar: bool) -> str:
-    return f"def around(oi, of, ai, af, bi, bf):\n    r = function({_read('a', wanted, scalar)}, {_read('b', wanted, scalar)})\n" + _write(
-        wanted, scalar
-    )
+def _combine_source(wanted: list[str], scalar: bool) -> list[str]:
+    return ["out, a, b", f"r = function({_read('a', wanted, scalar)}, {_read('b', wanted, scalar)})", *_write(wanted, scalar)]
 
 
-def _lower_source(wanted: list[str], scalar: bool, results: list[int], plain: bool) -> str:
-    lines = ["def around(oi, of, pi, pf):", f"    r = function({_read('p', wanted, scalar)})"]
-    if results[0] >= _OPTIONAL:
-        lines += ["    oi[0] = 0", "    if r is None:", "        return"]
-    lines.append("    oi[0] = 1")
-    for i, kind in enumerate(results):
-        lines.append(f"    {'of' if kind % _OPTIONAL == 1 else 'oi'}[{i + 1}] = r{'' if plain else f'[{i}]'}")
-    return "\n".join(lines) + "\n"
+def _lower_source(wanted: list[str], scalar: bool, results: list[int], plain: bool) -> list[str]:
+    kinds = [_KINDS[result % _OPTIONAL] for result in results]
+    none = ["out[0] = 0", "if r is None: return"] if results[0] >= _OPTIONAL else []
+    return ["out, p", f"r = function({_read('p', wanted, scalar)})", *none, "out[0] = 1", *_write(kinds, plain, first=1)]
 
 
-def _function(numba: Any, function: Any, signature: Any, source: str) -> Any:
-    names: dict[str, Any] = {"function": function}
-    exec(source, names)
+def _function(numba: Any, function: Any, signature: Any, source: list[str]) -> Any:
+    arguments, *body = source
+    real, bits = _casts()
+    names: dict[str, Any] = {"function": function, "real": real, "bits": bits}
+    exec(f"def around({arguments}):\n" + "".join(f"    {line}\n" for line in body), names)
     return numba.cfunc(signature)(names["around"])
