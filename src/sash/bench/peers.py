@@ -67,8 +67,6 @@ def _few(race: Race) -> int:
 def _pandas(race: Race, data: Data) -> Contender | None:
     import pandas as pd
 
-    if race.agg == "top_k":
-        return None
     if race.experiment == "key":
         frame = pd.DataFrame({"x": data.values, "k": data.keys}, index=pd.to_datetime(data.times, unit="s"))
         order = np.argsort(data.keys, kind="stable")
@@ -81,13 +79,15 @@ def _pandas(race: Race, data: Data) -> Contender | None:
             return out
 
         return Contender(keyed, race.size)
-    calls = race.agg in ("distinct", "udf")  # of a Python function, for full windows only
+    calls = race.agg in ("distinct", "top_k", "udf")  # of a Python function, for full windows only
     items = _few(race) if calls else race.size
     rolling = _rolling(race, data, items, race.window if calls else 1)
     if race.agg == "quantile":
         return Contender(lambda: rolling.quantile(QUANTILE).to_numpy(), items)
     if race.agg == "distinct":
         return Contender(lambda: rolling.apply(lambda x: len(np.unique(x)), raw=True).to_numpy(), items, race.window - 1)
+    if race.agg == "top_k":
+        return Contender(lambda: _top_of_each(rolling, race.window), items, race.window - 1)
     if race.agg == "udf":
         return Contender(lambda: rolling.apply(spread_of, raw=True).to_numpy(), items, race.window - 1)
     return Contender(lambda: getattr(rolling, race.agg)().to_numpy(), items)
@@ -100,6 +100,18 @@ def _rolling(race: Race, data: Data, items: int, least: int) -> Any:
         return pd.Series(data.values[:items]).rolling(race.window, min_periods=least)
     series = pd.Series(data.values[:items], index=pd.to_datetime(data.times[:items], unit="s"))
     return series.rolling(f"{race.window}s", min_periods=least)
+
+
+def _top_of_each(rolling: Any, window: int) -> list[list[float]]:
+    """List the largest items of each full window; apply() gives numbers only, so the lists are put aside."""
+    found: list[list[float]] = [[]] * (window - 1)
+
+    def put_aside(x: Array) -> float:
+        found.append(np.sort(np.partition(x, -TOP)[-TOP:])[::-1].tolist())
+        return 0.0
+
+    rolling.apply(put_aside, raw=True)
+    return found
 
 
 def _pandas_numba(race: Race, data: Data) -> Contender | None:
