@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     length.add_argument("--quick", action="store_true", help="fewer cells and rounds")
     length.add_argument("--full", action="store_true", help="all of them; as a report, more than an hour")
     parser.add_argument("--json", metavar="FILE", help="write the results as JSON; - for standard output, which then holds nothing else")
-    parser.add_argument("--out", type=Path, default=Path("out/bench"), metavar="FOLDER", help="of the report (default: out/bench)")
+    parser.add_argument("--out", type=Path, default=Path("docs"), metavar="FOLDER", help="of the report's page (default: docs)")
     parser.add_argument("--only", metavar="NAMES", help="of the report: these experiments, separated by commas")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figure as PNG")
 

@@ -102,7 +102,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "spark-ooo": Experiment(_SPARK, "streaming windows() by how late rows are, against Spark's own (FiBA fig. 16, there on Flink)", ()),
     "spark-bulk": Experiment(_SPARK, "streaming windows() by how many rows leave at once (bulk FiBA fig. 17, there on Flink)", ()),
     "spark-windows": Experiment(_SPARK, "streaming windows() against Spark's window(), and two steps of it", ("keys", "ratio")),
-    "spark-batch": Experiment(_SPARK, "batch windows() against Spark's window(), and two steps of it", ("ratio",)),
+    "spark-batch": Experiment(_SPARK, "batch windows() against Spark's window(), and two steps of it", ("keys", "ratio")),
     "spark-rolling": Experiment(_SPARK, "batch rolling() against Spark's frames, with the segment tree and without", ("size",)),
     "spark-latency": Experiment(_SPARK, "from event to answer at 10,000 rows/s, beside Spark's own", ("keys",)),
     "spark-keys": Experiment(_SPARK, "a stream of a million keys, and its memory", ("keys",)),

@@ -41,17 +41,18 @@ class Section:
 
 
 def report(folder: Path, full: bool, only: list[str] | None = None) -> list[Section]:
-    """Run the experiments and write benchmarks.md, a PNG and a JSON file for each, and report.json to a folder."""
+    """Run the experiments and write benchmarks.md, and benchmarks/ with a PNG and a JSON file for each, to a folder."""
     unknown = set(only or ()) - set(EXPERIMENTS)
     if unknown:
         raise ValueError(f"there is no experiment {', '.join(sorted(unknown))}. There are {', '.join(EXPERIMENTS)}.")
-    folder.mkdir(parents=True, exist_ok=True)
+    figures = folder / "benchmarks"
+    figures.mkdir(parents=True, exist_ok=True)
     chosen = [name for name in EXPERIMENTS if name in (only or EXPERIMENTS)]
     left_out = [name for name in chosen if not full and not only and _SHORTER.get(name, {}) is None]
-    sections = [_section(name, folder, full) for name in chosen if name not in left_out]
+    sections = [_section(name, figures, full) for name in chosen if name not in left_out]
     (folder / "benchmarks.md").write_text(page(sections, full, left_out))
     told = [dataclasses.asdict(section) | {"cells": len(section.cells)} for section in sections]
-    (folder / "report.json").write_text(json.dumps({"machine": facts(), "full": full, "sections": told}, indent=1))
+    (figures / "report.json").write_text(json.dumps({"machine": facts(), "full": full, "sections": told}, indent=1))
     return sections
 
 
@@ -117,4 +118,4 @@ def _figure(section: Section, full: bool) -> list[str]:
     lines = [f"## {section.name}", "", f"{what[0].upper()}{what[1:]}. `{command}`, {section.seconds:.0f} s.", ""]
     if section.error:
         return [*lines, f"Failed: {section.error}", ""]
-    return [*lines, f"![{section.name}]({section.name}.png)", "", "```", section.table, "```", ""]
+    return [*lines, f"![{section.name}](benchmarks/{section.name}.png)", "", "```", section.table, "```", ""]

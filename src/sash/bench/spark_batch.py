@@ -40,11 +40,15 @@ class BatchRace:
 
     slide: int
     rows: int = ROWS
+    keys: int = KEYS
 
 
-def batch_races(quick: bool, ratio: int | None = None) -> list[BatchRace]:
-    """List the races: range / slide of 60, 360 and 3,600."""
-    return [BatchRace(slide, ROWS // (8 if quick else 1)) for slide in (60, 10, 1) if ratio in (None, RANGE // slide)]
+def batch_races(quick: bool, keys: int | None = None, ratio: int | None = None) -> list[BatchRace]:
+    """List the races: range / slide from 1 to 3,600, and from one key to 10,000 in a full run."""
+    many = (KEYS,) if quick else (KEYS, 1, 10_000)
+    all_ = [BatchRace(slide, keys=k) for k in many for slide in (RANGE, 60, 10, 1) if k == KEYS or slide == 60]
+    chosen = [race for race in all_ if keys in (None, race.keys) and ratio in (None, RANGE // race.slide)]
+    return [dataclasses.replace(race, rows=ROWS // 8) for race in chosen] if quick else chosen
 
 
 def run_batch_race(spark: SparkSession, race: BatchRace, repeats: int = 3) -> dict[str, Any]:
@@ -53,13 +57,16 @@ def run_batch_race(spark: SparkSession, race: BatchRace, repeats: int = 3) -> di
 
     folder = Path(tempfile.mkdtemp(prefix="sash-bench-"))
     try:
-        write(folder / "rows", race.rows, KEYS, race.rows // 222)  # four hours: 222 rows a second
+        write(folder / "rows", race.rows, race.keys, race.rows // 222)  # four hours: 222 rows a second
         contenders = _window_contenders(race)
         totals = [F.count("*"), *(F.sum(name) for name in ("n", "s", "m"))]
         rates = _race(spark, contenders, folder / "rows", totals, repeats, "two steps, frames")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    say(f"batch windows {RANGE}/{race.slide} s  " + "  ".join(f"{name} {rate['median']:,.0f}" for name, rate in rates.items()))
+    say(
+        f"batch windows {race.keys:,} keys {RANGE}/{race.slide} s  "
+        + "  ".join(f"{name} {rate['median']:,.0f}" for name, rate in rates.items())
+    )
     return {**dataclasses.asdict(race), "ratio": RANGE // race.slide, **_ratios(rates)}
 
 
@@ -106,10 +113,10 @@ def run_rolling_race(spark: SparkSession, rows: int = ROWS, repeats: int = 3) ->
 
 def table(results: list[dict[str, Any]]) -> str:
     """Lay races out as text."""
-    lines = [f"{'range/slide':>12}{'rows/s':>12}  times faster than"]
+    lines = [f"{'keys':>7}{'range/slide':>12}{'rows/s':>12}  times faster than"]
     for r in results:
         ratios = "  ".join(f"{name} {ratio:.1f}" for name, ratio in r["ratios"].items())
-        lines.append(f"{r.get('ratio', 'rolling'):>12}{r['throughput']:>12,.0f}  {ratios}")
+        lines.append(f"{r['keys']:>7,}{r.get('ratio', 'rolling'):>12}{r['throughput']:>12,.0f}  {ratios}")
     return "\n".join(lines)
 
 
@@ -155,7 +162,7 @@ def _window_contenders(race: BatchRace) -> dict[str, Contender]:
         return slices.select("k", "w", *(call.over(over).alias(name) for name, call in merged.items()))
 
     copies = RANGE // race.slide
-    few = min(race.rows, max(40_000, 96_000_000 // copies))
+    few = min(race.rows, max(20_000, 96_000_000 // copies))
     return {
         "sash": (ours, race.rows),
         "spark": (own, few),
