@@ -1,11 +1,13 @@
 """The `sash` command: what every subcommand has in common, and those that need neither store nor Spark."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from sash import cli
+from sash.commands.run import stderr_to
 
 
 def run(*arguments, **options):
@@ -93,3 +95,11 @@ def test_explain_says_what_would_be_chosen(capsys):
 def test_help_lists_every_command():
     said = run("--help").stdout
     assert all(name in said for name in ("run", "query", "explain", "inspect", "bench", "demo"))
+
+
+def test_a_log_keeps_what_earlier_runs_said(tmp_path, capfd):
+    for said in (b"first\n", b"second\n"):
+        with stderr_to(tmp_path / "spark.log"):
+            os.write(2, said)
+    assert (tmp_path / "spark.log").read_bytes() == b"first\nsecond\n"
+    assert capfd.readouterr().err == ""

@@ -115,10 +115,10 @@ def _log_file(checkpoint: Path | None) -> Path:
 
 @contextlib.contextmanager
 def stderr_to(log: Path) -> Iterator[None]:
-    """Send what the JVM, started inside, says on standard error to a file: it inherits the descriptor for good."""
+    """Send what the JVM, started inside, says on standard error to a file, after what is there: it inherits the descriptor for good."""
     sys.stderr.flush()
     kept = os.dup(2)
-    with log.open("wb") as file:
+    with log.open("ab") as file:
         os.dup2(file.fileno(), 2)
         try:
             yield
