@@ -263,18 +263,15 @@ def _run_ranked(plan: _Plan, starts: Array, order: Array | None) -> Array:
     )
     if counts is None:
         return out
-    rows = _lists(out.reshape(plan.count, k))
-    for i in np.flatnonzero(counts < k).tolist():
-        rows[i] = rows[i][: counts[i]]
-    return results(rows)
+    return np.fromiter(_lists(out, counts, k), dtype=object, count=plan.count)
 
 
-def _lists(rows: Array) -> list[Any]:
+def _lists(rows: Array, counts: Array, k: int) -> Any:
     """Make a list of every row, without a look at the garbage: none of the new lists is any, and looking took 60 % of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return rows.tolist()  # type: ignore[no-any-return]
+        return _core.rows_as_lists(rows, counts, k)
     finally:
         if collecting:
             gc.enable()

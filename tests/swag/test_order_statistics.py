@@ -250,6 +250,14 @@ def test_slides_by_key_and_by_arrival():
     assert close(found.tolist(), [math.nan, 1.0, 3.0])
 
 
+def test_neighbouring_lists_share_numbers_and_nothing_else():
+    nan = float("nan")
+    found = sash.slide([3.0, 1.0, nan, 2.0, 2.0], agg=agg.top_k(2), size=2)
+    assert repr(found.tolist()) == "[[3.0], [3.0, 1.0], [nan, 1.0], [nan, 2.0], [2.0, 2.0]]"
+    found[0].append(9)
+    assert found[1] == [3.0, 1.0]
+
+
 def test_types_of_slides():
     ints = [3, 1, 2]
     for a, kind in [
