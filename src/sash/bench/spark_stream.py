@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import shutil
 import tempfile
@@ -23,6 +24,7 @@ __all__ = ["Race", "races", "run_race", "table"]
 
 BATCH: Final = 400_000
 WARM: Final = 2  # micro-batches that do not count
+WARM_UP: Final = 6  # of a run before, which does not count at all
 SPAN: Final = 200_000_000  # microseconds of stream time per micro-batch
 START: Final = 1_700_000_000_000_000
 AGGS: Final = {"n": agg.count(), "s": agg.sum("v"), "m": agg.max("v")}
@@ -59,8 +61,8 @@ def races(quick: bool, keys: int | None = None, ratio: int | None = None) -> lis
 def run_race(spark: SparkSession, race: Race, only: list[str] | None = None) -> dict[str, Any]:
     """Run every contender on the same micro-batches; rates are input rows/s over all warm micro-batches.
 
-    Every contender first runs for a tenth of its time without a clock: the JVM compiles the planner's and the operators' code
-    for most of a minute.
+    Every contender first runs without a clock, for a tenth of its time and then until it has done a few micro-batches or used
+    up a third: the JVM compiles the planner's and the operators' code for most of a minute.
     """
     folder = Path(tempfile.mkdtemp(prefix="sash-bench-"))
     contenders = {name: c for name, c in _contenders(race).items() if only is None or name in only}
@@ -68,10 +70,10 @@ def run_race(spark: SparkSession, race: Race, only: list[str] | None = None) -> 
     rates, parts = {}, {}
     try:
         write(folder / "source", race)
-        for turn, limit in (("warm", race.limit / 10), ("measured", race.limit)):
+        for turn, limit, least, most in (("warm", race.limit / 10, WARM_UP, race.limit / 3), ("measured", race.limit, 1, math.inf)):
             for name, (define, provider) in contenders.items():
                 spark.conf.set(PROVIDER, provider)
-                done = _run(spark, define, folder, f"{turn} {name}", limit, whole=turn == "measured")
+                done = _run(spark, define, folder, f"{turn} {name}", limit, least, most)
                 if turn == "measured":
                     outputs[name] = [p.output for p in done]
                     counted = done[WARM:] if len(done) > WARM else done[-1:]
@@ -152,9 +154,9 @@ class Progress:
 
 
 def _run(
-    spark: SparkSession, define: Callable[[DataFrame], DataFrame], folder: Path, name: str, limit: float, whole: bool
+    spark: SparkSession, define: Callable[[DataFrame], DataFrame], folder: Path, name: str, limit: float, least: int, most: float
 ) -> list[Progress]:
-    """Run a query for that long; `whole`: at least one micro-batch."""
+    """Run a query for `limit` seconds; then, up to `most`, until it has done `least` micro-batches."""
     from pyspark.sql import functions as F
 
     rows = spark.readStream.schema("k long, t timestamp, v long").option("maxFilesPerTrigger", 2).parquet(str(folder / "source"))
@@ -167,10 +169,11 @@ def _run(
         .option("checkpointLocation", str(folder / name))
         .start()
     )
-    deadline = time.monotonic() + limit
-    while query.isActive and time.monotonic() < deadline:
-        query.awaitTermination(0.2)
-    while whole and query.isActive and not any(p.numInputRows for p in query.recentProgress):
+    begun = time.monotonic()
+    while query.isActive:
+        spent, done = time.monotonic() - begun, sum(p.numInputRows > 0 for p in query.recentProgress)
+        if spent > most or (spent > limit and done >= least):
+            break
         query.awaitTermination(0.2)
     query.stop()
     error = query.exception()
