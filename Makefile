@@ -66,4 +66,4 @@ $(VENV)/.package: $(VENV)/.deps $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf build dist out $(VENV)
+	rm -rf build dist out $(VENV) .venv-spark40
