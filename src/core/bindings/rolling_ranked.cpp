@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -37,6 +38,12 @@ struct Job {
   double* out_floats = nullptr;
   std::int64_t* out_counts = nullptr;  // of top and bottom: how many of the k there are
 };
+
+// The row before, once more.
+template <class T>
+void repeat(T* row, std::size_t k) {
+  std::copy_n(row - k, k, row);
+}
 
 // Results [from, to) of the segment that begins at `base`.
 template <class T, class Span>
@@ -76,6 +83,10 @@ void run(const Job& job, const Span& span, const T* values, const std::uint8_t* 
   }
 
   RankSet window;
+  bool top = job.ask == Ask::top;
+  std::size_t edge = 0;    // the rank of the least of the top, of the greatest of the bottom
+  bool unchanged = false;  // nothing came or went on this side of the edge: 9 of 10 windows of 100 have the top 5 of the one before
+  auto touch = [&](std::size_t r) { unchanged = unchanged && (top ? r < edge : r > edge); };
   std::size_t known = 0;  // the window size that `at` is for: most windows are as long as the one before
   Place at{0, 0};
   auto emit = [&](std::size_t i) {
@@ -92,13 +103,15 @@ void run(const Job& job, const Span& span, const T* values, const std::uint8_t* 
       if (n < job.k) return put_none(base + i);
       put(base + i, ranks.value(window.select(job.k - 1)));
     } else {
-      std::size_t some = std::min(n, job.k), row = (base + i) * job.k;
+      std::size_t some = std::min(n, job.k), row = (base + i) * job.k, r = 0;
       job.out_counts[base + i] = static_cast<std::int64_t>(some);
-      bool top = job.ask == Ask::top;
-      for (std::size_t j = 0, r = 0; j < some; ++j) {
+      if (unchanged) return job.out_ints ? repeat(job.out_ints + row, job.k) : repeat(job.out_floats + row, job.k);
+      for (std::size_t j = 0; j < some; ++j) {
         r = j == 0 ? window.select(top ? n - some : 0) : window.next(r);
+        if (j == 0 || !top) edge = r;
         put(row + (top ? some - 1 - j : j), ranks.value(r));
       }
+      unchanged = some == job.k;
     }
   };
   slide_stretches(
@@ -107,12 +120,13 @@ void run(const Job& job, const Span& span, const T* values, const std::uint8_t* 
         first = begin;
         ranks.of(values + begin, nulls ? nulls + begin : nullptr, end - begin);
         window.reset(ranks.size());
+        unchanged = false;
       },
       [&](std::size_t i) {
-        if (std::uint32_t r = ranks[i - first]; r != Ranks<T>::none) window.insert(r);
+        if (std::uint32_t r = ranks[i - first]; r != Ranks<T>::none) window.insert(r), touch(r);
       },
       [&](std::size_t i) {
-        if (std::uint32_t r = ranks[i - first]; r != Ranks<T>::none) window.erase(r);
+        if (std::uint32_t r = ranks[i - first]; r != Ranks<T>::none) window.erase(r), touch(r);
       },
       emit);
 }

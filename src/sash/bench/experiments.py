@@ -96,7 +96,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "median": Experiment("sash.bench.races", f"rolling medians {_PEERS}", _RACE),
     "quantile": Experiment("sash.bench.races", f"rolling quantiles {_PEERS}", _RACE),
     "distinct": Experiment("sash.bench.races", f"distinct values {_PEERS}", _RACE),
-    "top-k": Experiment("sash.bench.races", "the five largest of a window, against DuckDB", _RACE),
+    "top-k": Experiment("sash.bench.races", "the five largest of a window, against DuckDB and pandas", _RACE),
     "udf": Experiment("sash.bench.races", f"a user's function, compiled, {_PEERS}", _RACE),
     "key": Experiment("sash.bench.races", "slide() by key on all cores, against pandas, Polars and DuckDB", (*_RACE, "keys")),
     "spark-ooo": Experiment(_SPARK, "streaming windows() by how late rows are, against Spark's own (FiBA fig. 16, there on Flink)", ()),
