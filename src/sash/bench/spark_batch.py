@@ -27,6 +27,7 @@ ROWS: Final = 3_200_000
 KEYS: Final = 100
 START: Final = 1_700_000_000_000_000
 RANGE: Final = 3600
+WARM: Final = 3  # runs of each contender that do not count
 SEGMENT_TREE: Final = "spark.sql.window.segmentTree.enabled"
 LOOKBACKS: Final = ("100m", "200m", "300m", "400m")  # 2,500, 5,000, 7,500 and 10,000 rows: 25 rows a minute and key
 AGGS: Final = {"n": agg.count(), "s": agg.sum("v"), "a": agg.mean("v"), "m": agg.max("v")}
@@ -182,17 +183,18 @@ def _race(
             cut = path.parent / f"first {rows}"
             whole.limit(rows).repartition(4).write.parquet(str(cut))
             samples[rows] = spark.read.parquet(str(cut))
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(WARM + repeats):  # in turns, none of them first in a cold JVM
+        for name, (plan, rows) in contenders.items():
+            if sum(seconds[name]) > (60 if turn > 1 else 20):
+                continue  # after so long a run, the JVM was warm for most of it
+            start = time.perf_counter()
+            plan(samples[rows]).write.format("noop").mode("overwrite").save()
+            seconds[name].append(time.perf_counter() - start)
     first = next(iter(contenders.values()))[0]
     rates = {}
     for name, (plan, rows) in contenders.items():
-        seconds = []
-        for turn in range(repeats + 1):
-            start = time.perf_counter()
-            plan(samples[rows]).write.format("noop").mode("overwrite").save()
-            seconds.append(time.perf_counter() - start)
-            if sum(seconds) > (60 if turn else 20):
-                break  # after so long a run, the JVM was warm for most of it
-        rates[name] = spread([rows / s for s in seconds[1:] or seconds]) | {"rows": rows}
+        rates[name] = spread([rows / s for s in seconds[name][WARM:] or seconds[name][-1:]]) | {"rows": rows}
         if name not in ("sash", other):
             few = min(rows, 400_000)
             few = rows if few not in samples else few
