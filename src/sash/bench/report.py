@@ -87,7 +87,8 @@ def page(sections: list[Section], full: bool, left_out: list[str]) -> str:
         "",
         "Figures are medians of repeats, with the least and the greatest beside them. Every experiment checks itself while it runs: "
         "windows hold what it claims, and contenders give the same results; else it is an error and has no figures here. "
-        f"{len(unsteady)} of {len(cells)} cells moved by more than {_UNSTEADY} times between repeats. What was tried and rejected: performance.md.",
+        f"{len(unsteady)} of {len(cells)} cells moved by more than {_UNSTEADY} times between repeats. "
+        "What was tried and rejected: performance.md.",
         "",
         *_losses(sections, found),
         *_held(found),

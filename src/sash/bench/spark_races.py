@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from sash.bench.experiments import Finding
+from sash.bench.experiments import EXPERIMENTS, Finding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +54,7 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
 
         return spark_papers.plot(name, cells, figure)
     axes = figure.subplots()
+    axes.set_title(f"{name}: {EXPERIMENTS[name].help}", fontsize=11)
     if name == "spark-latency":
         axes.bar([cell["contender"] for cell in cells], [cell["p99"] for cell in cells], label="p99")
         axes.bar([cell["contender"] for cell in cells], [cell["p50"] for cell in cells], label="p50")
@@ -63,9 +64,15 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
         for i, contender in enumerate(names):
             there = [(j, cell["rates"][contender]["median"]) for j, cell in enumerate(cells) if contender in cell["rates"]]
             axes.bar([j + i / (len(names) + 1) for j, _ in there], [rate for _, rate in there], 1 / (len(names) + 1), label=contender)
+        axes.set_xticks([j + (len(names) - 1) / 2 / (len(names) + 1) for j in range(len(cells))], [_setting(cell) for cell in cells])
         axes.set_yscale("log")
         axes.set_ylabel("input rows/s")
     axes.legend()
+
+
+def _setting(cell: dict[str, Any]) -> str:
+    shape = f"{cell['range']}/{cell['slide']} s" if "range" in cell else f"3600/{cell['slide']} s" if "slide" in cell else "look-backs"
+    return f"{shape}, {cell['keys']:,} keys"
 
 
 def findings(name: str, cells: Cells) -> list[Finding]:
