@@ -186,7 +186,7 @@ def _race(
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(WARM + repeats):  # in turns, none of them first in a cold JVM
         for name, (plan, rows) in contenders.items():
-            if sum(seconds[name]) > (60 if turn > 1 else 20):
+            if turn and (seconds[name][0] > 20 or sum(seconds[name]) > 60):
                 continue  # after so long a run, the JVM was warm for most of it
             start = time.perf_counter()
             plan(samples[rows]).write.format("noop").mode("overwrite").save()
