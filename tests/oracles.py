@@ -131,3 +131,8 @@ def close(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(close(x, y, tolerance) for x, y in zip(a, b, strict=True))
     return bool(a == b)
+
+
+def ordered(values):
+    """Sort with NaN last, as the catalogue does."""
+    return sorted(values, key=lambda x: (x != x, 0 if x != x else x))

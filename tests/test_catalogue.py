@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import itertools
 import math
-import pathlib
 import pickle
 import random
 import sys
@@ -14,10 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Brute, close, fold
+from oracles import Brute, close, fold, ordered
 
 from sash import agg, swag
-from sash.agg import cards
 from sash.swag import DabaLite, Fiba, Recalc
 
 CATALOGUE = [
@@ -51,11 +49,6 @@ def name_of(a):
 
 def items_for(a):
     return finite if a.name == "linreg" else numbers
-
-
-def ordered(values):
-    """Sort with NaN last, as the catalogue does."""
-    return sorted(values, key=lambda x: (x != x, 0 if x != x else x))
 
 
 def brute(a, values, times):
@@ -406,133 +399,3 @@ def test_a_missing_package_names_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasketches", None)
     with pytest.raises(ImportError, match=r'pip install "sash\[sketches\]"'):
         agg.approx_distinct()
-
-
-# --- sketches: within the error they state, on a million items
-
-
-MILLION = 1_000_000
-
-
-def tree(a, items):
-    """Combine many items pair by pair, as the trees of windows do."""
-    parts = [a.lift(x) for x in items]
-    while len(parts) > 1:
-        odd = parts[-1:] if len(parts) % 2 else []
-        parts = [a.combine(x, y) for x, y in zip(parts[::2], parts[1::2], strict=False)] + odd
-    return parts[0]
-
-
-def test_approx_distinct_is_within_its_error():
-    a = agg.approx_distinct()
-    items = np.random.default_rng(1).integers(0, 400_000, MILLION).tolist()
-    truth = len(set(items))
-    assert abs(a.lower(tree(a, items)) - truth) <= 3 * 1.04 / math.sqrt(2**12) * truth
-
-
-def test_approx_quantile_is_within_its_error():
-    a = agg.approx_quantile(0.5)
-    items = np.random.default_rng(2).normal(size=MILLION)
-    p, items = tree(a, items.tolist()), np.sort(items)
-    for q in (0.01, 0.25, 0.5, 0.9, 0.99):
-        rank = np.searchsorted(items, a.lower(p, q)) / MILLION
-        assert abs(rank - q) <= 1.5 * 0.0133  # 99% for one q; several are asked here
-
-
-def test_frequent_items_are_within_their_error():
-    a = agg.frequent_items()
-    items = np.minimum(np.random.default_rng(3).zipf(1.3, MILLION), 10**6).tolist()
-    truth = collections.Counter(items)
-    found = dict(a.lower(tree(a, items)))
-    error = 3.5 / 2**10 * MILLION
-    assert all(item in found for item, n in truth.items() if n > error)
-    assert all(abs(count - truth[item]) <= error for item, count in found.items())
-
-
-def test_count_min_is_within_its_error():
-    a = agg.count_min()
-    items = np.minimum(np.random.default_rng(4).zipf(1.3, MILLION), 10**6).tolist()
-    truth = collections.Counter(items)
-    p = tree(a, items)
-    assert a.lower(p) == MILLION
-    asked = list(truth.items())[:2000]
-    over = [a.lower(p, item) - n for item, n in asked]
-    assert min(over) >= 0
-    assert sum(o > 0.01 * MILLION for o in over) <= 0.02 * len(asked)
-
-
-def test_bloom_is_within_its_error():
-    a = agg.bloom(bits=2**14)
-    items = random.Random(5).sample(range(-(10**9), 10**9), 2000)
-    w = Fiba(a)
-    for _ in range(MILLION // len(items)):
-        w.bulk_insert(items, times=np.zeros(len(items), np.int64))  # one entry
-    assert all(w.query(arg=x) for x in items)
-    expected = (1 - math.exp(-4 * 2000 / 2**14)) ** 4
-    wrong = sum(w.query(arg=x) for x in range(2 * 10**9, 2 * 10**9 + 20_000)) / 20_000
-    assert wrong <= 1.5 * expected
-    assert abs(w.query() - 2000) <= 0.1 * 2000
-
-
-def test_equal_numbers_are_one_item_to_sketches():
-    for a in (agg.approx_distinct(), agg.distinct(), agg.bloom()):
-        assert fold(a, [1, 1.0, True, 2]) == 2
-
-
-def test_bloom_is_the_same_native_and_in_python():
-    rng = random.Random(3)
-    items = [rng.choice([rng.randrange(-50, 50), rng.uniform(-9, 9), math.nan, math.inf, 2.0**70, None]) for _ in range(300)]
-    native, python = DabaLite(agg.bloom(bits=500, hashes=3)), DabaLite(agg.bloom(bits=500, hashes=3, dtype="object"))
-    for w in (native, python):
-        for x in items:
-            w.insert(x)
-        for _ in range(200):
-            w.evict()
-    assert native.dtype == "float64"
-    assert python.dtype == "object"
-    assert native.query() == python.query()
-    asked = [x for x in items if x is not None] + list(range(100))
-    assert [native.query(arg=x) for x in asked] == [python.query(arg=x) for x in asked]
-    assert all(native.query(arg=x) for x in items[200:] if x is not None)
-
-
-# --- the page
-
-
-def test_the_page_of_cards_is_current_and_complete():
-    assert {a.example.split("(")[0] for a in cards.CARDS} == set(agg.__all__) - {"Aggregation", "define", "struct"}
-    page = pathlib.Path(__file__).parent.parent / "docs" / "aggregations.md"
-    assert page.read_text() == cards.page(), "write it anew: python -m sash.agg.cards > docs/aggregations.md"
-
-
-@pytest.mark.parametrize("card", cards.CARDS, ids=lambda card: card.example)
-def test_cards_tell_the_truth_about_nan(card):
-    a = eval(f"agg.{card.example}")
-
-    def result(x):
-        w = DabaLite(a)
-        for t, item in enumerate([1.0, x, 2.0, 1.5, 0.5]):
-            w.insert(((item,), "label") if a.name == "naive_bayes" else item, t)
-        return w.query()
-
-    def numbers_in(found):
-        return [x for part in found for x in numbers_in(part)] if isinstance(found, list | tuple) else [found]
-
-    nan = math.nan
-    match card.nan:
-        case "is refused":
-            with pytest.raises(TypeError):
-                result(nan)
-        case "propagates" | "gives NaN":
-            assert any(x != x for x in numbers_in(result(nan)))
-        case "is in no bin" | "is left out":
-            assert result(nan) == result(None)
-        case _:  # an item like any other: as 7 would be, which is the largest here, and true
-            found, expected = numbers_in(result(nan)), [nan if x == 7 else x for x in numbers_in(result(7.0))]
-            assert close(ordered(found), ordered(expected)) or (a.name == "quantile" and found[0] != found[0])
-
-
-def test_cards_tell_the_truth_about_exactness():
-    for card in cards.CARDS:
-        a = getattr(agg, card.example.split("(")[0])
-        assert (card.error == "exact") == eval(f"agg.{card.example}").exact, a

@@ -1,4 +1,4 @@
-"""Fiba and BTree: the machine at every arity, every named branch, and what went wrong elsewhere."""
+"""Fiba and BTree: the machine at every arity, what went wrong elsewhere, many ranges, memory."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import copy
 import datetime
 import pickle
 import random
-from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sash import agg
-from sash.errors import BrokenWindow
-from sash.swag import BTree, Fiba, Window
+from sash.swag import BTree, Fiba
 from tests.oracles import Brute, free_monoid
 from tests.swag.machine import QUICK, OutOfOrder
+from tests.swag.trees import filled, reached, walk
 
 ARITIES = [2, 4, 8, 16]
 
@@ -59,48 +57,6 @@ TestPlainAggregates = PlainAggregates.TestCase
 # --- a long walk, for trees too high for a machine of few steps
 
 
-def walk(window: Window, seed: int, steps: int, most: int, ties: str = "combine") -> None:
-    """Random operations in lockstep with a sorted list, in phases of growth and of decay; checked after every step."""
-    rng = random.Random(seed)
-    brute = Brute(ties)
-    now = serial = 0
-    for step in range(steps):
-        growing = (step // 60) % 2 == 0
-        times = brute.times()
-        kind = rng.random()
-        if kind < (0.5 if growing else 0.15):
-            lag = rng.choice([0, 0, 5, most])
-            count = rng.choice([1, 1, rng.randint(2, most // 4)])
-            batch = sorted(now + rng.randint(1, 3) if lag == 0 else now - rng.randint(0, lag) for _ in range(count))
-            if lag == 0:
-                batch = [t + i for i, t in enumerate(batch)]
-            values = list(range(serial, serial + count))
-            serial += count
-            now = max(now, *batch)
-            if count > 1 and rng.random() < 0.7:
-                window.bulk_insert(values, batch)
-            else:
-                for value, time in zip(values, batch, strict=True):
-                    window.insert(value, time)
-            for value, time in zip(values, batch, strict=True):
-                brute.insert(value, time)
-        elif kind < 0.75 and times:
-            for time in rng.sample(times, min(len(times), rng.randint(1, 8))):
-                assert window.evict(time) == brute.evict(time)
-        elif kind < 0.9 and times:
-            time = times[min(len(times) - 1, int(len(times) * rng.random() ** (1 if growing else 0.5)))] - rng.randint(0, 1)
-            window.bulk_evict(time)
-            brute.bulk_evict(time)
-        elif times:
-            window.evict()
-            brute.evict()
-        a, b = sorted((now - rng.randint(0, 2 * most), now - rng.randint(0, 2 * most)))
-        assert window.query(a, b) == tuple(brute.values(a, b))
-        assert window.query() == tuple(brute.values())
-        assert len(window) == len(brute)
-        window.check()
-
-
 @pytest.mark.parametrize("arity", ARITIES)
 @pytest.mark.parametrize("kind", [Fiba, BTree])
 def test_a_long_walk_stays_in_lockstep(kind, arity):
@@ -132,136 +88,6 @@ def test_aggregations_of_the_catalogue_agree_with_a_fold(make):
         partial = a.combine(partial, a.lift(value))
     assert window.query() == a.lower(partial)
     window.check()
-
-
-# --- every named branch is reached, and the tree is right after it
-
-
-def reached(window: Window) -> Counter[str]:
-    return Counter(window._counts()["reached"])
-
-
-BRANCHES = {
-    "split",
-    "height increase",
-    "merge",
-    "move from the right",
-    "move from the left",
-    "height decrease",
-    "evict inner",
-    "bulk evict: everything",
-    "bulk evict: stop at a match",
-    "bulk evict: move of one",
-    "bulk evict: move of several",
-    "bulk evict: move from a sibling",
-    "bulk evict: move from no sibling",
-    "bulk evict: merge into a sibling",
-    "bulk evict: merge into no sibling",
-    "bulk evict: nothing left of a node",
-    "bulk evict: beyond the boundary",
-    "bulk evict: make node root",
-    "bulk evict: make child root",
-    "bulk insert: hit in a leaf",
-    "bulk insert: hit in an inner node",
-    "bulk insert: repeat in the batch",
-    "bulk insert: ride along",
-    "bulk insert: recompute only",
-    "bulk insert: small",
-    "bulk insert: split",
-}
-
-
-def test_every_branch_is_reached():
-    seen: Counter[str] = Counter()
-    for seed in range(4):
-        for arity in (2, 4):
-            window = Fiba(free_monoid(), min_arity=arity)
-            walk(window, seed, steps=150, most=120)
-            seen += reached(window)
-    seen += reached(cut_beside_a_cousin(entries=7, stay=2))
-    assert set(seen) == BRANCHES
-
-
-def cut_beside_a_cousin(entries: int, stay: int) -> Window:
-    """Bulk evict so that of a leaf, the last below its parent, `stay` entries stay; its neighbour, below another parent, has `entries`."""
-    window = Fiba(free_monoid(), min_arity=4)
-    for t in range(200):
-        window.insert(100 * t, 100 * t)
-    nodes = window._nodes()
-    parents = [i for i, (level, *_) in enumerate(nodes) if level == 1]
-    leaf, cousin = nodes[parents[1] - 1], nodes[parents[1] + 1]
-    assert leaf[0] == cousin[0] == 0
-    for i in range(entries - len(cousin[2])):
-        window.insert(cousin[2][0] + 1 + i, cousin[2][0] + 1 + i)
-    before = reached(window)
-    cut = leaf[2][-stay] - 1
-    window.bulk_evict(cut)
-    window.check()
-    expected = [t for t in range(0, 20000, 100) if t > cut] + [cousin[2][0] + 1 + i for i in range(entries - len(cousin[2]))]
-    assert window.query() == tuple(sorted(expected))
-    assert sum((reached(window) - before).values()) > 0
-    return window
-
-
-@pytest.mark.parametrize(
-    ("entries", "stay", "branches"),
-    [
-        (7, 2, {"bulk evict: move from no sibling", "bulk evict: move of one"}),
-        (7, 1, {"bulk evict: move from no sibling", "bulk evict: move of several"}),
-        (5, 1, {"bulk evict: move from no sibling", "bulk evict: move of several"}),
-        (4, 1, {"bulk evict: merge into no sibling", "bulk evict: nothing left of a node"}),
-    ],
-)
-def test_bulk_evict_repairs_a_leaf_from_a_neighbour_that_is_no_sibling(entries, stay, branches):
-    assert branches <= set(reached(cut_beside_a_cousin(entries, stay)))
-
-
-def filled(n: int, arity: int, kind: type[Window] = Fiba) -> Window:
-    window = kind(free_monoid(), min_arity=arity)
-    for t in range(n):
-        window.insert(t, t)
-    return window
-
-
-@pytest.mark.parametrize("arity", ARITIES)
-@pytest.mark.parametrize("kind", [Fiba, BTree])
-def test_bulk_evict_at_every_place_of_a_tree(kind, arity):
-    n = 25 * arity
-    for t in range(-1, n + 1, 1 + arity // 4):
-        window = filled(n, arity, kind)
-        window.bulk_evict(t)
-        window.check()
-        assert window.query() == tuple(range(t + 1, n))
-        assert len(window) == max(0, n - t - 1)
-
-
-@pytest.mark.parametrize("arity", [2, 4])
-def test_evict_of_every_entry_of_a_tree_inner_ones_included(arity):
-    n = 20 * arity
-    for t in range(n):
-        window = filled(n, arity)
-        assert window.evict(t)
-        assert not window.evict(t)
-        window.check()
-        assert window.query() == tuple(i for i in range(n) if i != t)
-
-
-@pytest.mark.parametrize("arity", [2, 4])
-def test_bulk_insert_of_every_size_at_every_place(arity):
-    n = 12 * arity
-    for m in (1, 2, arity, 4 * arity, 20 * arity):
-        for place in range(-1, n + 1, 3):
-            window = Fiba(free_monoid(), min_arity=arity)
-            brute = Brute("combine")
-            for t in range(n):
-                window.insert(t, 100 * t)
-                brute.insert(t, 100 * t)
-            times = [100 * place + 1 + i for i in range(m)]
-            window.bulk_insert([1000 + i for i in range(m)], times)
-            for i, t in enumerate(times):
-                brute.insert(1000 + i, t)
-            window.check()
-            assert window.query() == tuple(brute.values())
 
 
 # --- what went wrong elsewhere
@@ -506,114 +332,3 @@ def test_memory_waits_for_reuse_only_as_long_as_the_window_is_as_large():
         window.insert(t, t)
         window.evict()
         window.check()  # which counts what waits
-
-
-# --- callables that raise
-
-
-def test_a_callable_that_raises_leaves_the_window_as_it_was_or_broken_until_clear():
-    armed = [False, 0]
-
-    def combine(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-        if armed[0]:
-            armed[1] -= 1
-            if armed[1] < 0:
-                raise KeyError("armed")
-        return a + b
-
-    fragile = agg.define(lift=lambda x: (x,), combine=combine, identity=(), name="fragile")
-    rng = random.Random(9)
-    window, brute = Fiba(fragile, min_arity=4), Brute("combine")
-    kept = broken = 0
-    for step in range(1500):
-        before = copy.deepcopy(brute.entries)
-        armed[:] = [rng.random() < 0.3, rng.randrange(12)]
-        now = max(brute.times(), default=0)
-        try:
-            kind = rng.random()
-            if kind < 0.6:
-                time = now + 1 if rng.random() < 0.6 else now - rng.randrange(40)
-                brute.insert(step, time)
-                window.insert(step, time)
-            elif kind < 0.7 and len(brute):
-                brute.evict()
-                window.evict()
-            elif kind < 0.8:
-                time = now - rng.randrange(40)
-                brute.evict(time)
-                window.evict(time)
-            elif kind < 0.9:
-                time = now - rng.randrange(20, 80)
-                brute.bulk_evict(time)
-                window.bulk_evict(time)
-            else:
-                times = sorted(now - rng.randrange(-5, 40) for _ in range(10))
-                for time in times:
-                    brute.insert(step, time)
-                window.bulk_insert([step] * 10, times)
-        except KeyError:
-            armed[0] = False
-            try:
-                window.query()
-                brute.entries = before
-                kept += 1
-            except BrokenWindow:
-                with pytest.raises(BrokenWindow, match="armed"):
-                    window.insert(1, 1)
-                window.clear()
-                brute = Brute("combine")
-                broken += 1
-        armed[0] = False
-        window.check()
-        assert window.query() == tuple(brute.values())
-    assert kept > 20
-    assert broken > 20
-
-
-def test_an_insert_in_order_and_an_evict_of_the_oldest_undo_themselves():
-    fails = [False]
-
-    def combine(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-        if fails[0]:
-            raise ZeroDivisionError
-        return a + b
-
-    window = Fiba(agg.define(lift=lambda x: (x,), combine=combine, identity=(), name="failing"), min_arity=4)
-    for t in range(50):
-        window.insert(t, t)
-    for operation in (lambda: window.insert(50, 50), lambda: window.insert(9, 49), lambda: window.evict(), lambda: window.evict(0)):
-        fails[0] = True
-        with pytest.raises(ZeroDivisionError):
-            operation()
-        fails[0] = False
-        window.check()
-        assert window.query() == tuple(range(50))
-
-
-# --- arguments
-
-
-@pytest.mark.parametrize("arity", [1, 3, -3, 5000])
-def test_min_arity_out_of_bounds_is_a_value_error(arity):
-    with pytest.raises(ValueError, match="min_arity"):
-        Fiba(agg.sum(), min_arity=arity)
-
-
-def test_unsorted_batches_are_refused_or_sorted():
-    window = Fiba(agg.collect(), min_arity=2)
-    with pytest.raises(ValueError, match="sort"):
-        window.bulk_insert([1, 2, 3], [5, 4, 6])
-    assert len(window) == 0
-    window.bulk_insert([1, 2, 3, 4], [5, 4, 6, 5], sort=True)
-    assert window.items() == [(4, [2]), (5, [1, 4]), (6, [3])]
-
-
-def test_damaged_entries_are_refused():
-    window = Fiba(agg.sum())
-    window.bulk_insert([1, 2, 3], [1, 2, 3])
-    data = bytearray(window.to_bytes())
-    for i in range(0, len(data), 7):
-        damaged = bytearray(data)
-        damaged[i] ^= 0x41
-        with pytest.raises(ValueError, match=r"damaged|other|definition|bytes|window"):
-            Fiba.from_bytes(bytes(damaged), agg.sum())
