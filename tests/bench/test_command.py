@@ -90,7 +90,7 @@ def test_every_experiment_runs_at_a_tiny_size_checks_itself_and_draws(capsys, tm
     assert len(printed) > len(cells)
     assert picture.read_bytes().startswith(b"\x89PNG")
     module = module_of(name)
-    assert all(finding.why for finding in module.findings(name, cells))
+    assert all(finding.figures for finding in module.findings(name, cells))
 
 
 def test_contenders_that_disagree_are_an_error(monkeypatch, capsys):

@@ -24,6 +24,7 @@ struct Outcome {
   double seconds = 0;             // of the last lap
   std::vector<double> laps = {};  // rounds that follow one another on one window, timed apart
   std::uint64_t filled = 0;       // combines before the first round, where they are counted
+  std::uint64_t evicting = 0;     // combines of bulk evictions
   std::uint64_t rounds = 0, items = 0;
   std::size_t smallest = SIZE_MAX, largest = 0;
   std::vector<std::uint32_t> ticks;  // of single rounds, where asked for
@@ -45,10 +46,16 @@ struct Counted : M {
   }
 };
 
+template <class M>
+std::uint64_t combines() {
+  if constexpr (requires { M::combines; }) return M::combines;
+  return 0;
+}
+
 // Notes what filling the window took.
 template <class M>
 void started(Outcome& out) {
-  if constexpr (requires { M::combines; }) out.filled = M::combines;
+  out.filled = combines<M>();
 }
 
 template <class T>
@@ -206,9 +213,10 @@ Outcome bulk(Window& window, const M& monoid, std::size_t n, std::size_t m, std:
   auto next = static_cast<Time>(n - d), oldest = Time{0};
   out.ticks.reserve(rounds * laps);
   auto round = [&](std::uint64_t) {
-    std::uint64_t start = ticks();
+    std::uint64_t before = combines<M>(), start = ticks();
     window.bulk_evict(oldest + static_cast<Time>(m) - 1);
     out.ticks.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(ticks() - start, UINT32_MAX)));
+    out.evicting += combines<M>() - before;
     oldest += static_cast<Time>(m);
     if (insert_in_bulk) {
       for (std::size_t i = 0; i < m; ++i) {

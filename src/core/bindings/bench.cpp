@@ -161,6 +161,7 @@ static Binding bind(30, [](nb::module_& m) {
         result["smallest"] = out.smallest;
         result["largest"] = out.largest;
         result["combines"] = combines - out.filled;
+        result["evict_combines"] = out.evicting;
         auto* ticks = new std::vector<std::uint32_t>(std::move(out.ticks));
         nb::capsule owner(ticks, [](void* p) noexcept { delete static_cast<std::vector<std::uint32_t>*>(p); });
         result["ticks"] = nb::ndarray<nb::numpy, std::uint32_t, nb::ndim<1>>(ticks->data(), {ticks->size()}, owner);

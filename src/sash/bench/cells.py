@@ -54,14 +54,14 @@ def measure_cell(cell: Cell) -> dict[str, Any]:
     rates = spread([run["items"] / seconds for seconds in run["laps"]])
     result |= {"throughput": rates["median"], "spread": rates}
     if cell.experiment.startswith("bulk"):
-        result["evict"] = latencies([run["ticks"]])
+        result["evict"] = latencies([run["ticks"]]) | {"combines": counted and counted["evict_combines"] / counted["rounds"]}
     return result
 
 
 def counting_rounds(cell: Cell) -> int:
     """Say how many rounds show what an operation takes on average: of amortised algorithms, a whole turn of the window."""
     turn = cell.size // cell.bulk if cell.algorithm in AMORTISED else 0
-    return max(1, turn, min(cell.rounds, 20_000 // cell.bulk))
+    return max(8, turn, min(cell.rounds, 20_000 // cell.bulk))
 
 
 def latencies(runs: list[np.ndarray[Any, Any]]) -> dict[str, Any]:

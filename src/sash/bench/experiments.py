@@ -35,7 +35,8 @@ class Finding:
 
     claim: str
     held: bool
-    why: str  # the figures that show it
+    figures: str
+    why: str = ""  # where it is known not to hold
 
 
 # What every experiment takes beside its own: --quick, --json, --plot, --repeats.

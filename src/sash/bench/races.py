@@ -211,12 +211,15 @@ def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
             out.append(Finding(claim, True, f"closest: {least:.2f} times {peer} ({_label(c)})"))
             continue
         lost = [f"{_label(c)}: {ratio:.2f} times {peer}" for c, peer, ratio in raced if ratio < 1]
-        why = f"{len(lost)} of {len(raced)}: " + "; ".join(lost)
+        figures, cause = f"{len(lost)} of {len(raced)}: " + "; ".join(lost), ""
         if drifts:
             wrong = {peer: max(c["errors"][peer] for c, p, _ in raced if p == peer) for _, peer, _ in raced}
             errors = ", ".join(f"{peer} {_error(most)}" for peer, most in wrong.items())
-            why += f". Largest relative error after a spike of 1e12 has left the window: {errors}, slide() {_error(_ours_off(raced))}"
-        out.append(Finding(claim, False, why))
+            cause = (
+                "Subtracting what leaves is a combine cheaper than two stacks, and wrong for good after one large item. Largest relative "
+                f"error after a spike of 1e12 has left the window: {errors}, slide() {_error(_ours_off(raced))}."
+            )
+        out.append(Finding(claim, False, figures, cause))
     return out
 
 

@@ -103,12 +103,12 @@ def page(sections: list[Section], full: bool, left_out: list[str]) -> str:
 def _losses(sections: list[Section], found: list[Finding]) -> list[str]:
     lines = ["## Where we lose", ""]
     lines += [f"- **{section.name} failed**: {section.error}" for section in sections if section.error]
-    lines += [f"- {finding.claim}: **not held**: {finding.why}" for finding in found if not finding.held]
+    lines += [f"- {f.claim}: **not held**: {f.figures}. {f.why or 'The cause is not known.'}" for f in found if not f.held]
     return [*(lines if len(lines) > 2 else [*lines, "Nowhere, in this run."]), ""]
 
 
 def _held(found: list[Finding]) -> list[str]:
-    rows = [f"| {finding.claim} | {'yes' if finding.held else '**no**'} | {finding.why} |" for finding in found]
+    rows = [f"| {finding.claim} | {'yes' if finding.held else '**no**'} | {finding.figures} |" for finding in found]
     return ["## What is claimed, and whether it held", "", "| claim | held | figures |", "|---|---|---|", *rows, ""]
 
 

@@ -49,7 +49,7 @@ def batch_races(quick: bool, keys: int | None = None, ratio: int | None = None) 
     many = (KEYS,) if quick else (KEYS, 1, 10_000)
     all_ = [BatchRace(slide, keys=k) for k in many for slide in (RANGE, 60, 10, 1) if k == KEYS or slide == 60]
     chosen = [race for race in all_ if keys in (None, race.keys) and ratio in (None, RANGE // race.slide)]
-    return [dataclasses.replace(race, rows=ROWS // 8) for race in chosen] if quick else chosen
+    return [dataclasses.replace(race, rows=ROWS // 2) for race in chosen] if quick else chosen
 
 
 def run_batch_race(spark: SparkSession, race: BatchRace, repeats: int = 3) -> dict[str, Any]:
