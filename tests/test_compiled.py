@@ -34,6 +34,17 @@ def combine(a, b):
     return (s, n, a[2], a[3] + b[3])
 
 
+def positive(x):
+    assert x > 0
+    return x
+
+
+def refused(p):
+    if p < 0:
+        raise ValueError(p)
+    return p
+
+
 def summary(compiled, identity=(0.0, 0, -math.inf, 0), **more):
     """Sum, count, max and maxcount in one."""
     return agg.define(lift=lift, combine=combine, identity=identity, name="summary", compiled=compiled, **more)
@@ -227,6 +238,8 @@ def test_closures_are_told_apart():
         ({"lift": lambda x: (x, 1)}, "lift gives a tuple of 2"),
         ({"lift": lambda x: str(x)}, "lift"),
         ({"lift": lambda x: undefined_name(x)}, "lift can't be compiled for"),  # noqa: F821
+        ({"lift": positive}, "lift may raise, and nothing could catch that in the core"),
+        ({"lower": refused}, "lower may raise"),
     ],
 )
 def test_what_can_not_be_compiled_says_why(arguments, message):

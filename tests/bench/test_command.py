@@ -155,6 +155,32 @@ def test_the_report_is_one_page_with_losses_first(tmp_path, monkeypatch, capsys)
     assert "no experiment nonsense" in capsys.readouterr().err
 
 
+def test_a_loss_is_told_with_its_setting_and_its_cause():
+    from sash.bench import report, spark_races
+
+    cells = [
+        {"keys": 100, "range": 600, "slide": 1, "ratios": {"spark hdfs": 85.0, "default": 0.5}},
+        {"keys": 100, "range": 10, "slide": 10, "ratios": {"spark hdfs": 0.52}},
+    ]
+    found = spark_races.findings("spark-windows", cells)
+    lines = report.page([report.Section("spark-windows", 1.0, [], found, "")], True, []).splitlines()
+    own, default = (line for line in lines if line.startswith("- spark-windows"))
+    assert "0.5 to 85.0 times; 0.52 times (10/10 s, 100 keys). Windows that do not overlap share no work" in own
+    assert default.endswith("0.50 times (600/1 s, 100 keys). The cause is not known.")
+
+
+def test_bulk_evictions_are_judged_by_their_combines():
+    from sash.bench import figures
+    from sash.bench.cells import Cell, measure_cell
+
+    cells = [measure_cell(Cell("bulk-evict", "fiba", size=1 << 17, bulk=m, rounds=4, repeats=1)) for m in (16, 1 << 10, 1 << 16)]
+    (finding,) = figures.findings("bulk-evict", cells)
+    assert finding.held
+    singly = [{**cell, "evict": {**cell["evict"], "combines": 16.0 * cell["bulk"]}} for cell in cells]
+    (finding,) = figures.findings("bulk-evict", singly)
+    assert not finding.held
+
+
 def test_the_whole_quick_figure_of_fifo_has_a_cell_for_every_algorithm_it_names(monkeypatch, capsys):
     from sash.bench import figures
 

@@ -9,6 +9,7 @@
 
 #include "../adapters/in_order.hpp"
 #include "items.hpp"
+#include "saved.hpp"
 
 namespace sash {
 
@@ -16,12 +17,6 @@ struct Options {
   int min_arity = 0;  // 0: the algorithm's own default
   bool keep_ties = false;
   Time max_delay = 0;  // of a reorder buffer
-};
-
-struct Saved {
-  std::vector<std::int64_t> numbers;
-  nb::object partials;
-  std::size_t count = 0;  // of partials
 };
 
 class AnyWindow {

@@ -112,28 +112,19 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
     wheels_.check([this](const Partial& a, const Partial& b) { return face_.same(a, b); });
   }
 
-  Saved save() override {
-    SaveArchive<Partial> ar;
-    wheels_.archive(ar);
-    return {std::move(ar.numbers), face_.to_bytes(ar.partials), ar.partials.size()};
-  }
-  void load(const Saved& saved) override {
-    load_partials(saved.numbers, face_.from_bytes(saved.partials), [](const Partial& p) { return p; });
-  }
-  void load_blank(const Saved& saved) override {
-    std::vector<Partial> blank(saved.count, face_.identity());
-    load_partials(saved.numbers, blank, [](const Partial& p) { return p; });
-  }
+  Saved save() override { return saved(face_, wheels_); }
+  void load(const Saved& stored) override { restore(face_, wheels_, stored); }
+  void load_blank(const Saved& stored) override { restore_blank(face_, wheels_, stored); }
 
   void promote_from(AnyKeyedWheels& narrower, const std::vector<bool>& parts) override {
     if constexpr (std::is_same_v<Face, ErasedFace>) {
       auto& other = dynamic_cast<KeyedWheelsImpl&>(narrower);
-      take_over(other, [&](const Erased& p) { return face_.widened(other.face_, parts, p); });
+      take_over<Partial>(wheels_, other.wheels_, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
     } else if constexpr (Face::native) {
       using Narrow = typename NarrowerOf<Monoid>::type;
       if constexpr (!std::is_void_v<Narrow>)
-        take_over(dynamic_cast<KeyedWheelsImpl<NativeFace<Narrow>>&>(narrower),
-                  [](const typename Narrow::Partial& p) { return Narrow::promote(p); });
+        take_over<typename Narrow::Partial>(wheels_, dynamic_cast<KeyedWheelsImpl<NativeFace<Narrow>>&>(narrower).wheels_,
+                                            &Narrow::promote);
     }
   }
 
@@ -160,20 +151,6 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
       for (std::size_t p = 0; p < n; ++p) row[p] = parts[p][i];
       return face_.lift(row.data(), nb::handle(), nb::handle(), times[i]);
     });
-  }
-
-  template <class Stored, class Convert>
-  void load_partials(const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
-    LoadArchive<Stored, Convert> ar(numbers, partials, convert);
-    wheels_.archive(ar);
-    if (!ar.done()) throw std::invalid_argument("the stored wheels are longer than they say");
-  }
-
-  template <class Other, class Convert>
-  void take_over(Other& other, Convert convert) {
-    SaveArchive<typename Other::Partial> ar;
-    other.wheels_.archive(ar);
-    load_partials(ar.numbers, ar.partials, convert);
   }
 
   Face face_;

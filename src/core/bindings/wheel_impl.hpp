@@ -175,28 +175,18 @@ class WheelImpl final : public AnyWheel {
     wheel_.check([this](const Partial& a, const Partial& b) { return face_.same(a, b); });
   }
 
-  Saved save() override {
-    SaveArchive<Partial> ar;
-    wheel_.archive(ar);
-    return {std::move(ar.numbers), face_.to_bytes(ar.partials), ar.partials.size()};
-  }
-  void load(const Saved& saved) override {
-    load_partials(saved.numbers, face_.from_bytes(saved.partials), [](const Partial& p) { return p; });
-  }
-  void load_blank(const Saved& saved) override {
-    std::vector<Partial> blank(saved.count, face_.identity());
-    load_partials(saved.numbers, blank, [](const Partial& p) { return p; });
-  }
+  Saved save() override { return saved(face_, wheel_); }
+  void load(const Saved& stored) override { restore(face_, wheel_, stored); }
+  void load_blank(const Saved& stored) override { restore_blank(face_, wheel_, stored); }
 
   void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) override {
     if constexpr (std::is_same_v<Face, ErasedFace>) {
       auto& other = dynamic_cast<WheelImpl&>(narrower);
-      take_over(other, [&](const Erased& p) { return face_.widened(other.face_, parts, p); });
+      take_over<Partial>(wheel_, other.wheel_, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
     } else if constexpr (Face::native) {
       using Narrow = typename NarrowerOf<Monoid>::type;
       if constexpr (!std::is_void_v<Narrow>)
-        take_over(dynamic_cast<WheelImpl<NativeFace<Narrow>>&>(narrower),
-                  [](const typename Narrow::Partial& p) { return Narrow::promote(p); });
+        take_over<typename Narrow::Partial>(wheel_, dynamic_cast<WheelImpl<NativeFace<Narrow>>&>(narrower).wheel_, &Narrow::promote);
     }
   }
 
@@ -206,20 +196,6 @@ class WheelImpl final : public AnyWheel {
   friend class WheelImpl;
 
  private:
-  template <class Stored, class Convert>
-  void load_partials(const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
-    LoadArchive<Stored, Convert> ar(numbers, partials, convert);
-    wheel_.archive(ar);
-    if (!ar.done()) throw std::invalid_argument("the stored wheel is longer than it says");
-  }
-
-  template <class Other, class Convert>
-  void take_over(Other& other, Convert convert) {
-    SaveArchive<typename Other::Partial> ar;
-    other.wheel_.archive(ar);
-    load_partials(ar.numbers, ar.partials, convert);
-  }
-
   Face face_;
   Wheel<Monoid> wheel_;
   ViewImpl<Face, const WheelView<Monoid>&> view_;

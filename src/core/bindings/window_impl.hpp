@@ -146,20 +146,9 @@ class WindowImpl final : public AnyWindow {
     window_.check(lifted, [this](const Partial& a, const Partial& b) { return face_.same(a, b); });
   }
 
-  Saved save() override {
-    SaveArchive<Partial> ar;
-    window_.archive(ar);
-    return {std::move(ar.numbers), face_.to_bytes(ar.partials), ar.partials.size()};
-  }
-
-  void load(const Saved& saved) override {
-    load_partials(saved.numbers, face_.from_bytes(saved.partials), [](const Partial& p) { return p; });
-  }
-
-  void load_blank(const Saved& saved) override {
-    std::vector<Partial> blank(saved.count, face_.identity());
-    load_partials(saved.numbers, blank, [](const Partial& p) { return p; });
-  }
+  Saved save() override { return saved(face_, window_); }
+  void load(const Saved& stored) override { restore(face_, window_, stored); }
+  void load_blank(const Saved& stored) override { restore_blank(face_, window_, stored); }
 
   std::uint64_t visited() const override {
     return probe([](auto& p) { return p.visited; });
@@ -187,7 +176,7 @@ class WindowImpl final : public AnyWindow {
   void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) override {
     if constexpr (requires { face_.kernel(); }) {
       auto& other = dynamic_cast<WindowImpl&>(narrower);
-      take_over(other, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
+      take_over<Partial>(window_, other.window_, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
     } else if constexpr (Face::native) {
       promote_kernel(narrower);
     }
@@ -234,29 +223,14 @@ class WindowImpl final : public AnyWindow {
     return {};
   }
 
-  template <class Stored, class Convert>
-  void load_partials(const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
-    LoadArchive<Stored, Convert> ar(numbers, partials, convert);
-    window_.archive(ar);
-    if (!ar.done()) throw std::invalid_argument("the stored window is longer than it says");
-  }
-
-  template <class Other, class Convert>
-  void take_over(Other& other, Convert convert) {
-    SaveArchive<typename Other::PartialType> ar;
-    other.window_.archive(ar);
-    load_partials(ar.numbers, ar.partials, convert);
-  }
-
   // The narrower window is the same algorithm on int64 items: a sum with an instantiation of its own, or erased.
   void promote_kernel(AnyWindow& narrower) {
     if constexpr (std::is_same_v<typename Face::Monoid, Sum<double>>) {
       using Narrow = Sum<std::int64_t>;
-      take_over(dynamic_cast<WindowImpl<Algorithm, NativeFace<Narrow>>&>(narrower),
-                [](const Narrow::Partial& p) { return Narrow::promote(p); });
+      take_over<Narrow::Partial>(window_, dynamic_cast<WindowImpl<Algorithm, NativeFace<Narrow>>&>(narrower).window_, &Narrow::promote);
     } else if constexpr (!std::is_same_v<typename Face::Monoid, Sum<std::int64_t>>) {
       auto& other = dynamic_cast<WindowImpl<Algorithm, ErasedFace>&>(narrower);
-      take_over(other, [&](const Erased& p) {
+      take_over<Erased>(window_, other.window_, [&](const Erased& p) {
         Partial out;
         other.face_.kernel().promote(reinterpret_cast<std::byte*>(&out), p.data());
         return out;
@@ -266,9 +240,6 @@ class WindowImpl final : public AnyWindow {
 
   Face face_;
   Adapter window_;
-
- public:
-  using PartialType = Partial;
 };
 
 // --- the choice of an instantiation

@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -61,41 +62,37 @@ constexpr bool holds_start(Closed c) { return c == Closed::left || c == Closed::
 constexpr bool holds_end(Closed c) { return c == Closed::right || c == Closed::both; }
 
 // read(i) gives the partial of item i; emit(i, partial, count) takes the result of the window that ends there.
+//
+// A block's prefixes go up while its suffixes come down: each chain waits for its own last combine, and one after the other they
+// took twice as long. A suffix goes where the one just used was, so that they fill the array from its other end in every
+// other block.
 template <Monoid M, class Read, class Emit>
 void slide_by_count(const M& monoid, std::size_t n, std::size_t size, Read read, Emit emit) {
   using Partial = typename M::Partial;
-  std::size_t stored = size < n ? size : n;
-  std::vector<Partial> suffix(stored + 1, monoid.identity());  // of the block before, by place in the block
-  for (std::size_t begin = 0; begin < n; begin += size) {
-    std::size_t end = begin + size < n ? begin + size : n;
-    Partial prefix = read(begin);
-    if (begin == 0) {
-      emit(0, prefix, 1);
-      for (std::size_t i = 1; i < end; ++i) {
-        prefix = monoid.combine(prefix, read(i));
-        emit(i, prefix, i + 1);
-      }
-    } else {
-      const Partial* before = suffix.data() + 1 - begin;
-      if (size > 1)
-        emit(begin, monoid.combine(before[begin], prefix), size);
-      else
-        emit(begin, prefix, size);
-      std::size_t last = end == begin + size ? end - 1 : end;  // the window of a block's last item is the block
-      for (std::size_t i = begin + 1; i < last; ++i) {
-        prefix = monoid.combine(prefix, read(i));
-        emit(i, monoid.combine(before[i], prefix), size);
-      }
-      if (last < end && last > begin) emit(last, monoid.combine(prefix, read(last)), size);
+  std::vector<Partial> suffixes(std::min(size, n) + 1, monoid.identity());
+  auto block = [&](std::size_t begin, Partial* slot, std::ptrdiff_t step, auto window) {
+    std::size_t m = std::min(size, n - begin);
+    Partial prefix = read(begin), suffix = read(begin + m - 1);
+    for (std::size_t k = 0; k + 1 < m; ++k, slot += step) {
+      window(begin + k, *slot, prefix);
+      *slot = suffix;
+      prefix = monoid.combine(prefix, read(begin + k + 1));
+      suffix = monoid.combine(read(begin + m - 2 - k), suffix);
     }
-    if (end < n) {
-      Partial sum = read(end - 1);
-      suffix[size - 1] = sum;
-      for (std::size_t j = size - 1; j > 1; --j) {
-        sum = monoid.combine(read(begin + j - 1), sum);
-        suffix[j - 1] = sum;
-      }
-    }
+    if (m < size)
+      window(begin + m - 1, *slot, prefix);
+    else
+      emit(begin + m - 1, prefix, m);
+  };
+  bool up = true;
+  for (std::size_t begin = 0; begin < n; begin += size, up = !up) {
+    Partial* slot = suffixes.data() + (up || size < 2 ? 0 : size - 2);
+    std::ptrdiff_t step = up ? 1 : -1;
+    if (begin == 0)
+      block(begin, slot, step, [&](std::size_t i, const Partial&, const Partial& prefix) { emit(i, prefix, i + 1); });
+    else
+      block(begin, slot, step,
+            [&](std::size_t i, const Partial& before, const Partial& prefix) { emit(i, monoid.combine(before, prefix), size); });
   }
 }
 

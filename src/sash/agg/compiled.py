@@ -2,11 +2,13 @@
 
 numba compiles lift, combine, lower and inverse to function pointers on partials of fixed size, which the core calls
 without Python. A partial is what the identity is: a number, or a flat tuple of numbers; a field is int64 if it is an
-integer all along, else float64. Integers wrap at 64 bits, and a division by zero gives inf or NaN, as in NumPy.
+integer all along, else float64. Integers wrap at 64 bits, and a division by zero gives inf or NaN, as in NumPy. Nothing
+in the core could catch an exception, so a callable with a `raise` or an `assert` is refused.
 """
 
 from __future__ import annotations
 
+import dis
 import functools
 import struct
 from collections.abc import Callable
@@ -51,6 +53,12 @@ def compiler(
             "leave it out for other partials."
         )
     _numba()
+    for name, function in (("lift", lift), ("combine", combine), ("lower", lower), ("inverse", inverse)):
+        if (code := getattr(function, "__code__", None)) and any(step.opname == "RAISE_VARARGS" for step in dis.get_instructions(code)):
+            raise TypeError(
+                f"{name} may raise, and nothing could catch that in the core. Give a value for every item and partial, NaN if there is "
+                "no other, or leave compiled=True out."
+            )
 
     def run_time(item_type: ItemType) -> Native | None:
         if item_type == "object":
@@ -82,11 +90,9 @@ def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, i
         if wanted == before:
             break
     partial = _type(types, wanted, scalar)
-    signatures = [("lift", lift), ("combine", combine)]
     if inverse is not None:
         inverse = jit(inverse)
         _widen(list(wanted), _result("inverse", inverse, (partial, partial)), "inverse", identity)
-        signatures.append(("inverse", inverse))
     results, plain = _lowered(_result("lower", lower, (partial,)))
 
     words = types.CPointer(types.int64)

@@ -1,0 +1,55 @@
+// What a window or a wheel holds, as numbers and partials: saved, restored, taken over from one on narrower items
+
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "../archive.hpp"
+#include "module.hpp"
+
+namespace sash {
+
+struct Saved {
+  std::vector<std::int64_t> numbers;
+  nb::object partials;
+  std::size_t count = 0;  // of partials
+};
+
+template <class Face, class Structure>
+Saved saved(const Face& face, Structure& structure) {
+  SaveArchive<typename Face::Partial> ar;
+  structure.archive(ar);
+  return {std::move(ar.numbers), face.to_bytes(ar.partials), ar.partials.size()};
+}
+
+template <class Structure, class Stored, class Convert>
+void restore(Structure& structure, const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
+  LoadArchive<Stored, Convert> ar(numbers, partials, convert);
+  structure.archive(ar);
+  if (!ar.done()) throw std::invalid_argument("more is stored than it says");
+}
+
+template <class Face, class Structure>
+void restore(const Face& face, Structure& structure, const Saved& saved) {
+  restore(structure, saved.numbers, face.from_bytes(saved.partials), [](const typename Face::Partial& p) { return p; });
+}
+
+// The same structure, every partial the identity.
+template <class Face, class Structure>
+void restore_blank(const Face& face, Structure& structure, const Saved& saved) {
+  std::vector<typename Face::Partial> blank(saved.count, face.identity());
+  restore(structure, saved.numbers, blank, [](const typename Face::Partial& p) { return p; });
+}
+
+// What another one holds, each of its partials converted.
+template <class Partial, class Structure, class Other, class Convert>
+void take_over(Structure& structure, Other& other, Convert convert) {
+  SaveArchive<Partial> ar;
+  other.archive(ar);
+  restore(structure, ar.numbers, ar.partials, convert);
+}
+
+}  // namespace sash
