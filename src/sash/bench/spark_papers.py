@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sash.bench import plots
 from sash.bench.experiments import EXPERIMENTS, Finding
-from sash.bench.spark_stream import BATCH, SPAN, Race, run_race
+from sash.bench.spark_stream import SPAN, Race, run_race
 from sash.bench.tables import columns
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["findings", "measure_figure", "plot", "table"]
 
 Cells = list[dict[str, Any]]
-_PER_SECOND: Final = BATCH * 1_000_000 // SPAN  # rows of stream time
 _VARIED: Final = {"spark-ooo": ("distance", "rows that a row is late at most"), "spark-bulk": ("bulk", "rows that leave a window at once")}
 
 
@@ -36,7 +35,8 @@ def measure_figure(spark: SparkSession, options: argparse.Namespace) -> Cells:
     name, out = options.experiment, []
     for race in _races(name, options):
         cell = run_race(spark, race, ["sash", "spark hdfs"])
-        out.append({**cell, "experiment": name, "distance": race.disorder * _PER_SECOND, "bulk": race.slide * _PER_SECOND})
+        rate = race.rows * 1_000_000 // SPAN  # rows a second of stream time
+        out.append({**cell, "experiment": name, "distance": race.disorder * rate, "bulk": race.slide * rate})
     return out
 
 

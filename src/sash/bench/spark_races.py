@@ -29,9 +29,8 @@ def measure(name: str, options: argparse.Namespace) -> Cells:
     """Run an experiment."""
     from sash.spark import session
 
-    spark = session("sash bench", **{"spark.driver.memory": "3g"})
     # Contenders that are too slow are stopped in the middle of a micro-batch, which Spark would call errors for pages.
-    spark.sparkContext.setLogLevel("OFF")
+    spark = session("sash bench", **{"spark.driver.memory": "3g", "spark.log.level": "OFF"})
     try:
         return _MEASURES[name](spark, options)
     finally:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Race", "races", "run_race", "table"]
 
-BATCH: Final = 400_000
 WARM: Final = 2  # micro-batches that do not count
 WARM_UP: Final = 6  # of a run before, which does not count at all
 SPAN: Final = 200_000_000  # microseconds of stream time per micro-batch
@@ -41,6 +40,7 @@ class Race:
     range: int
     slide: int
     batches: int = 10
+    rows: int = 400_000  # of a micro-batch
     limit: float = 90.0  # seconds for each contender; then what it finished counts
     disorder: int = 5  # seconds: how late a row is at most
 
@@ -58,7 +58,7 @@ def races(quick: bool, keys: int | None = None, ratio: int | None = None) -> lis
     all_ = [Race(k, range_, slide) for k in (100, 10_000) for range_, slide in ((60, 1), (600, 10), (600, 1), (10, 10))]
     all_ += [Race(k, 600, 10) for k in (1, 100_000)]
     chosen = [r for r in all_ if keys in (None, r.keys) and ratio in (None, r.range // r.slide)]
-    return [dataclasses.replace(r, batches=5, limit=30.0) for r in chosen] if quick else chosen
+    return [dataclasses.replace(r, batches=5, rows=200_000, limit=20.0) for r in chosen] if quick else chosen
 
 
 def run_race(spark: SparkSession, race: Race, only: list[str] | None = None) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def write(folder: Path, race: Race) -> None:
     folder.mkdir(parents=True)
     rng = np.random.default_rng(1)
     for part in range(2 * race.batches):
-        n = BATCH // 2
+        n = race.rows // 2
         times = START + part * SPAN // 2 + np.sort(rng.integers(0, SPAN // 2, n)) - rng.integers(0, race.disorder * 1_000_000 + 1, n)
         columns = {"k": rng.integers(0, race.keys, n), "t": pa.array(times).cast(pa.timestamp("us", "UTC")), "v": rng.integers(0, 1000, n)}
         path = folder / f"{part:03d}.parquet"
