@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sash.bench import plots
 from sash.bench.experiments import EXPERIMENTS, Finding
-from sash.bench.spark_stream import SPAN, Race, run_race
+from sash.bench.spark_stream import SPAN, Race, run_races
 from sash.bench.tables import columns
 
 if TYPE_CHECKING:
@@ -32,12 +32,11 @@ def _races(name: str, options: argparse.Namespace) -> list[Race]:
 
 def measure_figure(spark: SparkSession, options: argparse.Namespace) -> Cells:
     """Race windows() with Spark's own over each setting."""
-    name, out = options.experiment, []
-    for race in _races(name, options):
-        cell = run_race(spark, race, ["sash", "spark hdfs"])
-        rate = race.rows * 1_000_000 // SPAN  # rows a second of stream time
-        out.append({**cell, "experiment": name, "distance": race.disorder * rate, "bulk": race.slide * rate})
-    return out
+    cells = run_races(spark, _races(options.experiment, options), ["sash", "spark hdfs"])
+    for cell in cells:
+        rate = cell["rows"] * 1_000_000 // SPAN  # rows a second of stream time
+        cell.update({"experiment": options.experiment, "distance": cell["disorder"] * rate, "bulk": cell["slide"] * rate})
+    return cells
 
 
 def table(name: str, cells: Cells) -> str:
@@ -65,7 +64,8 @@ def findings(name: str, cells: Cells) -> list[Finding]:
         Finding(
             f"{name}: windows() is faster than Spark's own at every {field}",
             min(ratios) > 1,
-            f"{min(ratios):.1f} to {max(ratios):.1f} times",
+            f"{min(ratios):.2f} to {max(ratios):.1f} times",
+            "With ten windows to a row or fewer, Spark's copies cost no more than the way through Python.",
         )
     ]
     rates = {c[field]: c["throughput"] / 1e3 for c in cells}

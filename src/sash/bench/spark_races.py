@@ -110,9 +110,9 @@ def _papers(spark: SparkSession, options: argparse.Namespace) -> Cells:
 
 
 def _windows(spark: SparkSession, options: argparse.Namespace) -> Cells:
-    from sash.bench.spark_stream import races, run_race
+    from sash.bench.spark_stream import races, run_races
 
-    return [run_race(spark, race) for race in races(options.quick, options.keys, options.ratio)]
+    return run_races(spark, races(options.quick, options.keys, options.ratio))
 
 
 def _batch(spark: SparkSession, options: argparse.Namespace) -> Cells:
