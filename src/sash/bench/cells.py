@@ -67,7 +67,7 @@ def counting_rounds(cell: Cell) -> int:
 def latencies(runs: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
     """Make percentiles and a histogram in nanoseconds of cycles counted around single operations."""
     ns = np.concatenate(runs) * nanoseconds_per_tick()
-    named = {"p50": 50, "p99": 99, "p99.9": 99.9, "p99.999": 99.999}
+    named = {"p50": 50, "p99": 99, "p99.9": 99.9, "p99.995": 99.995, "p99.999": 99.999}
     edges = np.geomspace(max(ns.min(), 1), max(ns.max(), 2) * 1.01, 80)
     return {
         "ns": {name: float(np.percentile(ns, q)) for name, q in named.items()} | {"max": float(ns.max())},

@@ -228,16 +228,11 @@ def _flattest(cells: list[dict[str, Any]]) -> list[Finding]:
     worst = [a for a in ("two_stacks", "two_stacks_lite", "flat_fit") if a in by]
     if "daba_lite" not in by or not worst:
         return []
-    # The maximum of a run is the machine's: an interrupt strikes any of them.
-    ours, theirs = by["daba_lite"]["p99.999"], {a: by[a]["p99.999"] for a in worst}
-    why = f"p99.999: daba_lite {ours:,.0f} ns, " + ", ".join(f"{a} {ns:,.0f}" for a, ns in theirs.items())
-    return [
-        Finding(
-            "latency: DabaLite is the flattest in the tail, next to algorithms with an O(n) step",
-            all(ours < ns for ns in theirs.values()),
-            why,
-        )
-    ]
+    # The step of O(n) comes once in 16,384 rounds, 6 in 100,000: the last 5 show it. The very last ones are interrupts of the machine's.
+    tail = {a: by[a]["p99.995"] for a in ("daba_lite", *worst)}
+    figures = "p99.995 in ns: " + ", ".join(f"{a} {ns:,.0f}" for a, ns in tail.items())
+    claim = "latency: DabaLite is the flattest in the tail, next to algorithms with an O(n) step"
+    return [Finding(claim, min(tail, key=lambda a: tail[a]) == "daba_lite", figures)]
 
 
 def _logarithmic(cells: list[dict[str, Any]]) -> list[Finding]:
