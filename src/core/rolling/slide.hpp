@@ -132,8 +132,9 @@ class TimeSpan {
   Closed closed_;
 };
 
+// In one function with slide_by_count, where gcc runs out of inlining, it made 145 million sums/s instead of 195.
 template <Monoid M, class T, class Read, class Emit>
-void slide_by_time(const M& monoid, const T* times, std::size_t n, T period, Closed closed, Read read, Emit emit) {
+[[gnu::noinline]] void slide_by_time(const M& monoid, const T* times, std::size_t n, T period, Closed closed, Read read, Emit emit) {
   using Partial = typename M::Partial;
   TimeSpan<T> span(times, n, period, closed);
   std::vector<Partial> ready;      // ready[j]: items base + j up to turn, combined
