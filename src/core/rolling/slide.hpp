@@ -69,7 +69,7 @@ constexpr bool holds_end(Closed c) { return c == Closed::right || c == Closed::b
 template <Monoid M, class Read, class Emit>
 void slide_by_count(const M& monoid, std::size_t n, std::size_t size, Read read, Emit emit) {
   using Partial = typename M::Partial;
-  std::vector<Partial> suffixes(std::min(size, n) + 1, monoid.identity());
+  std::vector<Partial> suffixes(std::min(size, n) + 1, monoid.identity());  // from 1 on: a step down may end before them
   auto block = [&](std::size_t begin, Partial* slot, std::ptrdiff_t step, auto window) {
     std::size_t m = std::min(size, n - begin);
     Partial prefix = read(begin), suffix = read(begin + m - 1);
@@ -86,7 +86,7 @@ void slide_by_count(const M& monoid, std::size_t n, std::size_t size, Read read,
   };
   bool up = true;
   for (std::size_t begin = 0; begin < n; begin += size, up = !up) {
-    Partial* slot = suffixes.data() + (up || size < 2 ? 0 : size - 2);
+    Partial* slot = suffixes.data() + (up ? 1 : size - 1);
     std::ptrdiff_t step = up ? 1 : -1;
     if (begin == 0)
       block(begin, slot, step, [&](std::size_t i, const Partial&, const Partial& prefix) { emit(i, prefix, i + 1); });
