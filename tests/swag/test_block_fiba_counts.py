@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,34 +11,7 @@ import pytest
 from sash import agg
 from sash._core import _SmallBlockFiba
 from sash.swag import BlockFiba, Window
-from tests.oracles import counting_sum
-
-
-class Counted:
-    """A window whose combines, nodes looked at and restructurings are counted from mark() on."""
-
-    def __init__(self, n: int, make: Callable[[Any], Window] = BlockFiba, spread: int = 1) -> None:
-        self.calls = [0]
-        self.window = make(counting_sum(self.calls))
-        self.window.bulk_insert([1] * n, [i * spread for i in range(n)])
-        self.next = n * spread
-        self.mark()
-
-    def mark(self) -> None:
-        self.calls[0] = 0
-        self.before = self.window._counts()
-
-    @property
-    def combines(self) -> int:
-        return self.calls[0]
-
-    @property
-    def work(self) -> int:
-        return self.calls[0] + self.window._counts()["visited"] - self.before["visited"]
-
-    @property
-    def restructured(self) -> int:
-        return self.window._counts()["restructured"] - self.before["restructured"]
+from tests.swag.counted import Counted
 
 
 @pytest.mark.parametrize("make", [_SmallBlockFiba, BlockFiba])

@@ -9,41 +9,17 @@ from collections.abc import Callable
 import pytest
 
 from sash.swag import BTree, Fiba, Window
-from tests.oracles import counting_sum
+from tests.swag import counted as of
 
 ARITY = 4
 SPACE = 2**20  # between neighbouring times, so that late ones find room
 
 
-class Counted:
-    """A window of n entries, SPACE apart, whose combines, visits and restructurings count from mark() on."""
+class Counted(of.Counted):
+    """A Fiba of n entries, SPACE apart."""
 
     def __init__(self, n: int, kind: type[Window] = Fiba, arity: int = ARITY) -> None:
-        self.calls = [0]
-        self.window = kind(counting_sum(self.calls), min_arity=arity)
-        self.window.bulk_insert([1] * n, [i * SPACE for i in range(n)])
-        self.next = n * SPACE
-        self.mark()
-
-    def mark(self) -> None:
-        self.calls[0] = 0
-        self.before = self.window._counts()
-
-    @property
-    def combines(self) -> int:
-        return self.calls[0]
-
-    @property
-    def work(self) -> int:
-        return self.calls[0] + self.window._counts()["visited"] - self.before["visited"]
-
-    @property
-    def restructured(self) -> int:
-        return self.window._counts()["restructured"] - self.before["restructured"]
-
-    def append(self) -> None:
-        self.window.insert(1, self.next)
-        self.next += SPACE
+        super().__init__(n, lambda aggregation: kind(aggregation, min_arity=arity), SPACE)
 
 
 def grows_like(costs: dict[int, float], log: Callable[[int], float], most: float) -> bool:

@@ -16,6 +16,7 @@ from sash import agg
 from sash.wheel import BeyondWatermark, KeyedWheels, NotRetained
 
 from ..oracles import close, free_monoid
+from .draws import some_range, some_time, some_value
 from .oracle import BruteWheel, coverable
 
 AGGREGATIONS = {
@@ -79,13 +80,10 @@ class KeyedMachine(RuleBasedStateMachine):
         return data.draw(st.sampled_from(self.keys))
 
     def value(self, data: st.DataObject) -> Any:
-        if self.floats:
-            return data.draw(st.integers(-8, 8).map(lambda x: x / 4))
-        return data.draw(st.one_of(st.integers(-1000, 1000), st.none()) if self.name != "free" else st.integers(0, 1000))
+        return some_value(data, self.name, self.floats)
 
     def time(self, data: st.DataObject) -> int:
-        ahead = data.draw(st.one_of(st.integers(-2, 10), st.integers(-2, 40), st.integers(0, 800)))
-        return self.all.watermark + ahead * self.grain + data.draw(st.integers(0, self.grain - 1))
+        return some_time(data, self.all)
 
     @rule(data=st.data())
     def insert(self, data: st.DataObject) -> None:
@@ -124,15 +122,6 @@ class KeyedMachine(RuleBasedStateMachine):
         for brute in (self.all, *self.brute.values()):
             brute.advance_to(to)
 
-    def range(self, data: st.DataObject) -> tuple[int, int]:
-        brute = self.all
-        span = brute.now - brute.first_tick
-        recent = st.integers(0, min(span, 30)).map(lambda d: brute.now - d)
-        edge = st.one_of(recent, st.integers(brute.first_tick - 1, brute.now + 1), st.sampled_from([brute.first_tick, brute.now]))
-        if span > 500:
-            edge = st.one_of(recent, st.sampled_from([brute.first_tick, brute.now]), st.sampled_from(sorted(brute.items) or [brute.now]))
-        return data.draw(edge), data.draw(edge)
-
     def refused(self, error: ValueError, a: int, b: int) -> None:
         brute = self.all
         if isinstance(error, BeyondWatermark):
@@ -146,7 +135,7 @@ class KeyedMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def query(self, data: st.DataObject) -> None:
         for _ in range(5):
-            a, b = self.range(data)
+            a, b = some_range(data, self.all)
             key = data.draw(st.sampled_from([*self.keys, "nobody"]))
             try:
                 found = self.wheels.query(key, a * self.grain, b * self.grain)
@@ -162,7 +151,7 @@ class KeyedMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), n=st.integers(0, 3))
     def query_each_and_top(self, data: st.DataObject, n: int) -> None:
-        a, b = self.range(data)
+        a, b = some_range(data, self.all)
         try:
             keys, values = self.wheels.query_each(a * self.grain, b * self.grain)
         except ValueError as error:

@@ -15,6 +15,7 @@ from sash import agg
 from sash.wheel import BeyondWatermark, Misaligned, NotRetained, Wheel
 
 from ..oracles import close, free_monoid
+from .draws import some_range, some_time, some_value
 from .oracle import BruteWheel, coverable
 
 AGGREGATIONS = {
@@ -61,13 +62,10 @@ class WheelMachine(RuleBasedStateMachine):
         self.readers: list[tuple[Any, BruteWheel]] = []
 
     def value(self, data: st.DataObject) -> Any:
-        if self.floats:
-            return data.draw(st.integers(-8, 8).map(lambda x: x / 4))
-        return data.draw(st.one_of(st.integers(-1000, 1000), st.none()) if self.name != "free" else st.integers(0, 1000))
+        return some_value(data, self.name, self.floats)
 
     def time(self, data: st.DataObject) -> int:
-        ahead = data.draw(st.one_of(st.integers(-2, 10), st.integers(-2, 40), st.integers(0, 800)))
-        return self.brute.watermark + ahead * self.grain + data.draw(st.integers(0, self.grain - 1))
+        return some_time(data, self.brute)
 
     @rule(data=st.data())
     def insert(self, data: st.DataObject) -> None:
@@ -101,14 +99,6 @@ class WheelMachine(RuleBasedStateMachine):
         name = self.wheel.window(session=gap * self.grain, name=f"w{len(self.brute.windows)}")
         self.brute.install_session(name, gap)
 
-    def ranges(self, data: st.DataObject, brute: BruteWheel) -> tuple[int, int]:
-        span = brute.now - brute.first_tick
-        recent = st.integers(0, min(span, 30)).map(lambda d: brute.now - d)
-        edge = st.one_of(recent, st.integers(brute.first_tick - 1, brute.now + 1), st.sampled_from([brute.first_tick, brute.now]))
-        if span > 500:  # the ends of a long gap, and the little that happened
-            edge = st.one_of(recent, st.sampled_from([brute.first_tick, brute.now]), st.sampled_from(sorted(brute.items) or [brute.now]))
-        return data.draw(edge), data.draw(edge)
-
     def ask(self, wheel: Any, brute: BruteWheel, a: int, b: int) -> None:
         try:
             found = wheel.query(a * self.grain, b * self.grain)
@@ -126,7 +116,7 @@ class WheelMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def query(self, data: st.DataObject) -> None:
         for _ in range(5):
-            self.ask(self.wheel, self.brute, *self.ranges(data, self.brute))
+            self.ask(self.wheel, self.brute, *some_range(data, self.brute))
 
     @rule(data=st.data())
     def landmark_and_interval(self, data: st.DataObject) -> None:
@@ -154,7 +144,7 @@ class WheelMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def query_many(self, data: st.DataObject) -> None:
-        pairs = [self.ranges(data, self.brute) for _ in range(4)]
+        pairs = [some_range(data, self.brute) for _ in range(4)]
         pairs = [(a, b) for a, b in pairs if self.brute.first_tick <= a <= b <= self.brute.now]
         starts, ends = ([p[i] * self.grain for p in pairs] for i in (0, 1))
         try:
@@ -195,7 +185,7 @@ class WheelMachine(RuleBasedStateMachine):
         for reader, brute in self.readers:
             assert reader.watermark == brute.watermark
             assert close(reader.landmark(), brute.value(brute.first_tick, brute.now))
-            self.ask(reader, brute, *self.ranges(data, brute))
+            self.ask(reader, brute, *some_range(data, brute))
 
     @rule(data=st.data(), behind=st.integers(-6, 6), starts_at=st.integers(0, 30))
     def merge(self, data: st.DataObject, behind: int, starts_at: int) -> None:
