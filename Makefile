@@ -7,18 +7,19 @@ PIP    := $(PY) -m pip --disable-pip-version-check -q
 
 SOURCES := $(shell find src -name __pycache__ -prune -o -type f -print) CMakeLists.txt pyproject.toml
 NATIVE  ?=
-BUILD_FLAGS := $(if $(NATIVE),-Ccmake.define.SASH_NATIVE=ON)
+BUILD_FLAGS = $(if $(NATIVE),-Ccmake.define.SASH_NATIVE=ON)
+INSTALL = $(PIP) install --no-build-isolation --no-deps --force-reinstall $(BUILD_FLAGS)
 
 # Everything that any extra asks for, read from pyproject.toml.
 DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
 	print('\n'.join(sorted({*p['build-system']['requires'], *p['project']['dependencies'], *(d for e in p['project']['optional-dependencies'].values() for d in e)})))"
 
-.PHONY: run test test-spark40 lint format stress wheel sanitize tsan clean env
+.PHONY: run test test-spark40 lint format stress wheel sanitize tsan clean env bench-env
 
 run: env
 	$(VENV)/bin/sash demo --chart out/demo.png
 
-test: env lint
+test: bench-env lint
 	$(PY) -m pytest -m "not stress"
 
 stress: env
@@ -62,7 +63,13 @@ $(VENV)/.deps: pyproject.toml
 	touch $@
 
 $(VENV)/.package: $(VENV)/.deps $(SOURCES)
-	$(PIP) install --no-build-isolation --no-deps --force-reinstall $(BUILD_FLAGS) .
+	$(INSTALL) .
+	touch $@
+
+# The loops of `sash bench` are a third of the compiling: only benchmarks and tests need them.
+bench-env: $(VENV)/.bench
+$(VENV)/.bench: $(VENV)/.package
+	$(INSTALL) -Ccmake.define.SASH_BENCH=ON .
 	touch $@
 
 clean:

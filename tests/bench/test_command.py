@@ -110,12 +110,12 @@ def test_a_window_that_does_not_hold_what_is_claimed_is_an_error(monkeypatch, ca
     def emptied(*arguments):
         return real(*arguments) | {"smallest": 3}
 
-    real = cells._core.bench
-    monkeypatch.setattr(cells._core, "bench", emptied)
+    real = cells._bench.loop
+    monkeypatch.setattr(cells._bench, "loop", emptied)
     assert main(["bench", "fifo", "--algorithm", "daba_lite", "--size", "64", "--rounds", "10"]) == 1
     assert "the window held 3 to 64 entries, not the 64" in capsys.readouterr().err
 
-    monkeypatch.setattr(streams._core, "bench_shape", lambda times, period: {"n": times * 0, "m": times * 0, "d": times * 0})
+    monkeypatch.setattr(streams._bench, "shape", lambda times, period: {"n": times * 0, "m": times * 0, "d": times * 0})
     assert main(["bench", "citibike", "--algorithm", "fiba", "--period", "1d", "--rounds", "8000"]) == 1
     assert "fiba held" in capsys.readouterr().err
 
@@ -123,9 +123,9 @@ def test_a_window_that_does_not_hold_what_is_claimed_is_an_error(monkeypatch, ca
 def test_the_shape_of_a_stream_by_hand():
     #  time    0  3  1  7  2(late: 7 - 5 = 2)  4  7
     #  in it   0  03 013 37  37              347 347       period 5: (newest - 5, newest]
-    from sash import _core
+    from sash import _bench
 
-    found = _core.bench_shape(np.array([0, 3, 1, 7, 2, 4, 7]), 5)
+    found = _bench.shape(np.array([0, 3, 1, 7, 2, 4, 7]), 5)
     assert found["n"].tolist() == [1, 2, 3, 2, 2, 3, 3]
     assert found["m"].tolist() == [0, 0, 0, 2, 0, 0, 0]
     assert found["d"].tolist() == [0, 0, 1, 0, 2, 1, 0]

@@ -113,9 +113,9 @@ def main(source: str, folder: str, point: str, kill_at: int, what: str, cache: s
     # Classes and functions of this file travel to the workers by value, so ours are there as they are here.
     class Operator(plan.BucketProcessor):
         def init(self, handle):
-            import sash.keyed.store
+            import sash.engine.store
 
-            sash.keyed.store.SMALL = 1_000  # small states in deltas too
+            sash.engine.store.SMALL = 1_000  # small states in deltas too
             super().init(handle)
 
         def handleInputRows(self, key, rows, timerValues):

@@ -9,7 +9,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from sash import agg
-from sash.keyed.tiles import tile_partial
+from sash.engine.tiles import tile_partial
 from sash.spark import explain, rolling, tiles, windows
 
 from .conftest import at

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from sash import agg
 from sash.agg.sketches import sketch_of
-from sash.keyed.tiles import tile_partial
+from sash.engine.tiles import tile_partial
 from sash.spark import tiles
 
 datasketches = pytest.importorskip("datasketches", reason="sketches need the extra sash[sketches]")

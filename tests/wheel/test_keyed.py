@@ -156,7 +156,7 @@ def test_slices_combine_as_their_items_would(aggregation, partials, expected):
 
 
 def test_a_tile_of_every_kind_comes_back_as_what_it_was_made_of():
-    from sash.keyed.tiles import tile_aggregation, tile_partial
+    from sash.engine.tiles import tile_aggregation, tile_partial
 
     rng = np.random.default_rng(5)
     values = rng.integers(-50, 50, 200).tolist()

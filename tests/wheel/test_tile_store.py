@@ -41,7 +41,7 @@ def test_every_range_of_every_key_equals_brute_force(tmp_path, seed):
 
 
 def test_some_keys_and_some_time_are_opened_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.wheel.tile_units._ROWS", 16)
+    monkeypatch.setattr("sash.wheel.tile_segments._ROWS", 16)
     rows = [(f"z{z:03d}", m, [z + m]) for z in range(40) for m in range(z % 3, 30, 3)]
     store = made(tmp_path / "s", [(rows, 30)])
     wheels = store.wheels("total", keys=["z007", "z011", "nobody"], start=6 * MINUTE, end=20 * MINUTE)
@@ -82,7 +82,7 @@ def test_slices_without_a_value_count_for_nothing_else(tmp_path):
 
 
 def test_partials_of_every_kind_are_stored_and_merged(tmp_path):
-    from sash.keyed.tiles import tile_aggregation
+    from sash.engine.tiles import tile_aggregation
 
     kinds = {
         "std": agg.std("v"),
@@ -116,7 +116,7 @@ def test_partials_of_every_kind_are_stored_and_merged(tmp_path):
 
 def test_sketches_are_stored_and_merged(tmp_path):
     pytest.importorskip("datasketches", reason="the extra sketches is not installed")
-    from sash.keyed.tiles import tile_aggregation
+    from sash.engine.tiles import tile_aggregation
 
     aggs = {"seen": agg.approx_distinct("v"), "p90": agg.approx_quantile("v", 0.9)}
     store = TileStore.create(tmp_path / "s", aggs=aggs, grain="1m")
@@ -201,9 +201,9 @@ def test_killed_at_any_point_nothing_is_lost_or_doubled(tmp_path, monkeypatch, m
         if point == "before the manifest":
             patched.setattr(module.Manifest, "save", save)
         elif point == "before the rename":
-            patched.setattr(module.units, "_write_index", die)
+            patched.setattr(module.segments, "_write_index", die)
         else:
-            patched.setattr(module.units, "remove_unit", die)
+            patched.setattr(module.segments, "remove_segment", die)
         try:
             store.write(tiles(rows), query="q", batch=len(first), watermark=watermark * MINUTE)
         except Killed:
@@ -222,7 +222,7 @@ def test_killed_at_any_point_nothing_is_lost_or_doubled(tmp_path, monkeypatch, m
 # --- while the stream runs
 
 
-def test_open_wheels_take_in_new_units_without_rebuilding(tmp_path):
+def test_open_wheels_take_in_new_segments_without_rebuilding(tmp_path):
     writer = made(tmp_path / "s", ONE)
     reader = TileStore(tmp_path / "s")
     wheels, one = reader.wheels("total"), reader.wheels("total", keys=["b"])
@@ -286,16 +286,16 @@ def test_readers_see_whole_batches_while_another_process_writes_and_merges(tmp_p
 # --- compaction and retention
 
 
-def test_compaction_leaves_one_unit_and_every_answer(tmp_path):
+def test_compaction_leaves_one_segment_and_every_answer(tmp_path):
     store = made(tmp_path / "s", random_batches(5, 20))
     reader = TileStore(tmp_path / "s")
-    units, upto = len(store.files()), store.watermark
+    segments, upto = len(store.files()), store.watermark
     before = [reader.wheels("total", start=0).query(key, 0, upto) for key in sorted(store.keys())]
-    assert units > 1
-    assert store.compact() == units
+    assert segments > 1
+    assert store.compact() == segments
     assert len(store.files()) == len(list((tmp_path / "s").glob("*.parquet"))) == 1
     assert store.compact() == 1
-    # the reader's manifest names units that are gone: it looks again
+    # the reader's manifest names segments that are gone: it looks again
     assert [reader.wheels("total", start=0).query(key, 0, upto) for key in sorted(reader.keys())] == before
     store.write(tiles([("z0", 400, [1])]), query="q", batch=20, watermark=401 * MINUTE)
     assert len(TileStore(tmp_path / "s").files()) == 2
@@ -323,14 +323,14 @@ def test_retention_drops_what_is_old_and_says_so(tmp_path):
 def test_retention_after_every_batch_rewrites_seldom(tmp_path, monkeypatch):
     store = made(tmp_path / "s")
     rewritten = 0
-    real = module.units.merged
+    real = module.segments.merged
 
     def counted(path, old, keys, grain, before=None):
         nonlocal rewritten
         rewritten += before is not None
         return real(path, old, keys, grain, before)
 
-    monkeypatch.setattr(module.units, "merged", counted)
+    monkeypatch.setattr(module.segments, "merged", counted)
     for batch in range(200):
         store.write(tiles([("a", batch, [1])]), query="q", batch=batch, watermark=(batch + 1) * MINUTE)
         store.expire("50m", exactly=False)

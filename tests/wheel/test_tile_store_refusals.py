@@ -61,7 +61,7 @@ def test_another_definition_is_refused_in_words(tmp_path):
     assert len(TileStore(tmp_path / "s")) == 3
 
 
-def test_a_truncated_unit_is_an_error_and_nothing_is_half_read(tmp_path):
+def test_a_truncated_segment_is_an_error_and_nothing_is_half_read(tmp_path):
     store = made(tmp_path / "s", [*ONE, ([("a", 3, [1])], 4)])
     reader = TileStore(tmp_path / "s")
     wheels = reader.wheels("total")
@@ -89,14 +89,14 @@ def test_a_changed_page_is_an_error(tmp_path):
         [TileStore(tmp_path / "s").wheels(name) for name in AGGS]
 
 
-def test_a_missing_unit_is_an_error(tmp_path):
+def test_a_missing_segment_is_an_error(tmp_path):
     store = made(tmp_path / "s", ONE)
     store.files()[0].unlink()
     with pytest.raises(TileStoreError, match="is missing: the manifest names it, with 3 slices"):
         store.wheels("n")
 
 
-def test_a_unit_of_another_store_is_refused(tmp_path):
+def test_a_segment_of_another_store_is_refused(tmp_path):
     store = made(tmp_path / "s", ONE)
     other = made(tmp_path / "o", ONE, AGGS | {"n": agg.count("v")})
     data = other.files()[0].read_bytes()
@@ -135,7 +135,7 @@ def test_an_index_is_made_again_from_the_tiles(tmp_path, monkeypatch, damage):
     if damage.startswith("missing"):
         index.unlink()
         if damage != "missing":
-            monkeypatch.setattr(module.units, "write_aside", lambda *given: (_ for _ in ()).throw(PermissionError("read-only")))
+            monkeypatch.setattr(module.segments, "write_aside", lambda *given: (_ for _ in ()).throw(PermissionError("read-only")))
     else:
         index.write_bytes(index.read_bytes()[:-3] if damage == "truncated" else b"SASH nonsense")
     assert TileStore(tmp_path / "s").wheels("total", keys=["a"]).query("a", 0, 2 * MINUTE) == 13

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "any_keyed_wheels.hpp"
+#include "engine/arrow.hpp"
+#include "engine/names.hpp"
 #include "key_bytes.hpp"
-#include "keyed/arrow.hpp"
-#include "keyed/names.hpp"
 #include "wheel_answers.hpp"
 
 namespace sash {
@@ -19,7 +19,7 @@ using Ids = std::vector<std::uint32_t>;  // a number per row, for its key
 
 // The keys of one call: columns, or what a list of Python keys has been turned into.
 struct KeyInput {
-  std::vector<keyed::KeyColumn> columns;
+  std::vector<engine::KeyColumn> columns;
   std::string types;  // one letter per column
   bool as_tuple = false;
   std::vector<nb::object> held;
@@ -29,12 +29,12 @@ struct KeyInput {
   // The keys of some rows: their numbers, and what each number stands for.
   std::pair<Ids, std::vector<std::string>> encode(std::size_t from, std::size_t n) const {
     std::pair<Ids, std::vector<std::string>> out;
-    std::vector<keyed::KeyColumn> part = columns;
+    std::vector<engine::KeyColumn> part = columns;
     for (auto& column : part) column.offset += static_cast<std::int64_t>(from);
-    keyed::Encoded encoded = keyed::encode_keys(part, n);
+    engine::Encoded encoded = engine::encode_keys(part, n);
     out.first.assign(encoded.ids.begin(), encoded.ids.end());
     out.second.resize(encoded.keys.size());
-    for (std::size_t i = 0; i < out.second.size(); ++i) keyed::rename_key(encoded.keys.key(i), types, as_tuple, out.second[i]);
+    for (std::size_t i = 0; i < out.second.size(); ++i) engine::rename_key(encoded.keys.key(i), types, as_tuple, out.second[i]);
     return out;
   }
 };
@@ -50,17 +50,17 @@ inline KeyInput read_keys(nb::object keys, bool as_tuple, std::size_t rows) {
     for (nb::handle column : keys) {
       out.types += nb::cast<std::string>(column[0]);
       nb::object pair = nb::object(column[1]).attr("__arrow_c_array__")();
-      auto* schema = static_cast<keyed::ArrowSchema*>(PyCapsule_GetPointer(nb::object(pair[0]).ptr(), "arrow_schema"));
-      auto* array = static_cast<keyed::ArrowArray*>(PyCapsule_GetPointer(nb::object(pair[1]).ptr(), "arrow_array"));
+      auto* schema = static_cast<engine::ArrowSchema*>(PyCapsule_GetPointer(nb::object(pair[0]).ptr(), "arrow_schema"));
+      auto* array = static_cast<engine::ArrowArray*>(PyCapsule_GetPointer(nb::object(pair[1]).ptr(), "arrow_array"));
       if (!schema || !array) throw nb::python_error();
       check(static_cast<std::size_t>(array->length));
-      out.columns.push_back(keyed::key_column(*schema, *array));
+      out.columns.push_back(engine::key_column(*schema, *array));
       out.held.push_back(std::move(pair));
     }
   } else if (nb::isinstance<nb::list>(keys)) {
     auto list = nb::cast<nb::list>(keys);
     check(list.size());
-    keyed::KeyNames distinct;
+    engine::KeyNames distinct;
     std::string name;
     for (nb::handle key : list) {
       name.clear();
@@ -71,8 +71,8 @@ inline KeyInput read_keys(nb::object keys, bool as_tuple, std::size_t rows) {
   } else {  // one column of integers
     auto ints = nb::cast<Times>(keys);
     check(ints.size());
-    keyed::KeyColumn column;
-    column.kind = keyed::KeyColumn::fixed;
+    engine::KeyColumn column;
+    column.kind = engine::KeyColumn::fixed;
     column.width = 8;
     column.data = reinterpret_cast<const char*>(ints.data());
     out.columns.push_back(column);

@@ -232,7 +232,7 @@ class KeyedHandle final : public WheelAnswers {
       empty.items_.adopt(full.items_);
     }
     Ids number;
-    keyed::KeyNames names = names_;
+    engine::KeyNames names = names_;
     for (std::size_t i = 0; i < other.names_.size(); ++i) number.push_back(names.number(other.names_.name(i)));
     wheels_->grow(names.size());
     guarded([&] { wheels_->merge(*other.wheels_, number); });
@@ -277,7 +277,7 @@ class KeyedHandle final : public WheelAnswers {
     loaded->load(saved);
     auto stored = nb::cast<nb::bytes>(state[5]);
     std::string_view left(stored.c_str(), stored.size());
-    keyed::KeyNames names;
+    engine::KeyNames names;
     while (!left.empty()) {
       std::uint32_t n = 0;
       if (left.size() >= 4) std::memcpy(&n, left.data(), 4);
@@ -462,7 +462,7 @@ class KeyedHandle final : public WheelAnswers {
 
   WheelSettings settings_;
   std::unique_ptr<AnyKeyedWheels> wheels_;
-  keyed::KeyNames names_;
+  engine::KeyNames names_;
   bool blank_ = true;  // only nulls so far
   bool busy_ = false;
   std::string broken_;  // the first error that tore the wheels

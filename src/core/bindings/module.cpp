@@ -1,3 +1,5 @@
+// The start of a module: _core and _bench are both made of this file and of the bindings linked with it
+
 #include "module.hpp"
 
 #include <map>
@@ -13,8 +15,7 @@ Binding::Binding(int rank, void (*bind)(nb::module_&)) { bindings().emplace(rank
 
 }  // namespace sash
 
-NB_MODULE(_core, m) {
+NB_MODULE(SASH_MODULE, m) {
   nanobind::set_leak_warnings(false);  // modules and classes refer to each other until the interpreter ends
-  m.doc() = "The native core of Sash: see the package's rooms for what is public.";
   for (auto& [rank, bind] : sash::bindings()) bind(m);
 }

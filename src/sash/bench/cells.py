@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sash import _core
+from sash import _bench
 from sash.bench.machine import nanoseconds_per_tick, pinned, spread
 
 __all__ = ["AMORTISED", "Cell", "latencies", "measure_cell"]
@@ -34,7 +34,7 @@ class Cell:
 
 def _run(cell: Cell, rounds: int, laps: int, count: bool = False) -> dict[str, Any]:
     setting = (cell.experiment, cell.algorithm, cell.agg, cell.size, cell.distance, cell.bulk)
-    outcome: dict[str, Any] = _core.bench(*setting, rounds, laps, cell.delays == "scattered", cell.min_arity, count)
+    outcome: dict[str, Any] = _bench.loop(*setting, rounds, laps, cell.delays == "scattered", cell.min_arity, count)
     return outcome
 
 

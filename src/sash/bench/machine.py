@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sash import _core
+from sash import _bench
 
 __all__ = ["facts", "nanoseconds_per_tick", "pinned", "say", "spread", "timed"]
 
@@ -33,7 +33,7 @@ def facts() -> dict[str, Any]:
         "processor": processor,
         "cores": os.cpu_count(),
         "system": platform.platform(),
-        "compiler": _core.bench_compiler(),
+        "compiler": _bench.compiler(),
         "versions": versions,
     }
 
@@ -55,10 +55,10 @@ def pinned() -> Iterator[None]:
 @functools.cache
 def nanoseconds_per_tick() -> float:
     """Compare the counter that the core's loops read with the clock, over 50 ms."""
-    clock, tick = time.perf_counter_ns(), _core.bench_ticks()
+    clock, tick = time.perf_counter_ns(), _bench.ticks()
     while time.perf_counter_ns() - clock < 50_000_000:
         pass
-    return (time.perf_counter_ns() - clock) / float(_core.bench_ticks() - tick)
+    return (time.perf_counter_ns() - clock) / float(_bench.ticks() - tick)
 
 
 def timed(call: Callable[[], Any], repeats: int) -> list[float]:

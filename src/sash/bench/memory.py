@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any, Final
 
-from sash import _core
+from sash import _bench
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say
 from sash.bench.tables import columns
@@ -35,7 +35,7 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             raise ValueError(f"{algorithm} keeps its times: it has no form by count.")
         for by in forms:
             for size in sizes:
-                filled, slid = _core.bench_memory(algorithm, size, by == "time", options.min_arity or 0)
+                filled, slid = _bench.memory(algorithm, size, by == "time", options.min_arity or 0)
                 out.append(
                     {
                         "experiment": name,

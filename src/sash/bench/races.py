@@ -14,12 +14,12 @@ import numpy as np
 
 from sash import agg
 from sash.agg.base import Aggregation
+from sash.arrays import slide
 from sash.bench import plots
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import pinned, say, spread
 from sash.bench.peers import PEERS, QUANTILE, TOP, Contender, Data, Race
 from sash.bench.tables import columns
-from sash.rolling import slide
 
 __all__ = ["findings", "measure", "plot", "run_race", "table"]
 

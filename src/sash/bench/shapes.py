@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
-from sash import _core
+from sash import _bench
 from sash.bench import plots
 from sash.bench.cells import latencies
 from sash.bench.experiments import EXPERIMENTS, Finding
@@ -57,7 +57,7 @@ def _sharing(options: argparse.Namespace, forms: tuple[str, ...]) -> Cells:
             for form in forms:
 
                 def run(count: int, mode: str, a: str = algorithm, s: int = small, shared: bool = form == "range") -> Any:
-                    return _core.bench_sharing(a, size, s, count, shared, mode)
+                    return _bench.sharing(a, size, s, count, shared, mode)
 
                 cell = {"experiment": "sharing", "algorithm": algorithm, "form": form, "size": size, "window": small, "rounds": rounds}
                 cell["check"] = run(2000, "watch")["results"]
@@ -79,7 +79,7 @@ def _coarse(options: argparse.Namespace, forms: tuple[str, ...]) -> Cells:
                 count = items if form != "buckets" else max(10 * grain, items * grain // size)
 
                 def run(asks: int, mode: str, a: str = algorithm, g: int = grain, coarse: bool = form == "slices") -> Any:
-                    return _core.bench_coarse(a, size, g, asks, coarse, mode)
+                    return _bench.coarse(a, size, g, asks, coarse, mode)
 
                 cell = {"experiment": "coarse", "algorithm": algorithm, "form": form, "size": size, "window": grain, "rounds": count}
                 cell["check"] = run(20, "watch")["results"]
@@ -98,7 +98,7 @@ def _freelist(options: argparse.Namespace, forms: tuple[str, ...]) -> Cells:
     for arity in [options.min_arity] if options.min_arity else [4, 8]:
         for form in forms:
             with pinned():
-                run = _core.bench_freelist(size, bulk, rounds, arity, form == "deferred")
+                run = _bench.freelist(size, bulk, rounds, arity, form == "deferred")
             if not run["smallest"] == run["largest"] == size:
                 raise AssertionError(f"the window held {run['smallest']} to {run['largest']} entries, not {size}.")
             cell: dict[str, Any] = {

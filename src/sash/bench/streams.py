@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from sash import _core
+from sash import _bench
 from sash.bench import plots
 from sash.bench.cells import latencies
 from sash.bench.experiments import EXPERIMENTS, Finding
@@ -97,8 +97,8 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     for algorithm, aggregation, period in _cells(name, options):
         micros = duration(period)
         if period not in shapes:
-            shapes[period] = _core.bench_shape(stream.times, micros)
-        run = functools.partial(_core.bench_stream, algorithm, aggregation, stream.times, stream.values, micros, options.min_arity or 0)
+            shapes[period] = _bench.shape(stream.times, micros)
+        run = functools.partial(_bench.stream, algorithm, aggregation, stream.times, stream.values, micros, options.min_arity or 0)
         watched = run("watch")
         held = shapes[period]["n"][watched["started"] :]
         if watched["sizes"] != held.sum() or watched["largest"] != held.max():

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sash import _core, agg
+from sash import _bench, agg
 from sash.bench.experiments import Finding
 from sash.bench.machine import nanoseconds_per_tick, pinned, say, spread
 from sash.bench.tables import columns, rate
@@ -53,8 +53,8 @@ def _streams(contenders: tuple[str, ...], options: argparse.Namespace) -> Cells:
                 continue
             setting = (contender, events, late, ahead, ratio * SLIDE, SLIDE)
             with pinned():
-                runs = [_core.bench_wheel_stream(*setting, False) for _ in range(repeats)]
-                counted = _core.bench_wheel_stream(*(contender, min(events, 200_000)), *setting[2:], True)
+                runs = [_bench.wheel_stream(*setting, False) for _ in range(repeats)]
+                counted = _bench.wheel_stream(*(contender, min(events, 200_000)), *setting[2:], True)
             sums |= {run["sum"] for run in runs}
             rates = spread([events / run["laps"][0] for run in runs])
             cell = {
@@ -89,8 +89,8 @@ def _queries(contenders: tuple[str, ...], options: argparse.Namespace) -> Cells:
                 if aligned == "landmark" and contender.startswith("wheel_"):
                     continue
                 with pinned():
-                    run = _core.bench_wheel_query(contender, aligned, days * DAY, queries, options.repeats or 3, False)
-                    counted = _core.bench_wheel_query(contender, aligned, days * DAY, min(queries, 2_000), 1, True)
+                    run = _bench.wheel_query(contender, aligned, days * DAY, queries, options.repeats or 3, False)
+                    counted = _bench.wheel_query(contender, aligned, days * DAY, min(queries, 2_000), 1, True)
                 sums.add(run["sum"])
                 ns = run["ticks"] * nanoseconds_per_tick()
                 cells.append(_asked(contender, days, aligned, queries, ns, counted["combines"] / min(queries, 2_000)))
@@ -169,7 +169,7 @@ def _space(contenders: tuple[str, ...], options: argparse.Namespace) -> Cells:
     cells = []
     for days in (1, 7):
         for contender in contenders:
-            run = _core.bench_wheel_query(contender, "seconds", days * DAY, 1, 1, False)
+            run = _bench.wheel_query(contender, "seconds", days * DAY, 1, 1, False)
             cells.append({"experiment": "wheel-space", "contender": contender, "agg": "sum_int", "days": days, "bytes": run["bytes"]})
         if options.form is None:
             for layout in ("plain", "prefix"):

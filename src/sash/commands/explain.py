@@ -83,7 +83,7 @@ def _window(args: argparse.Namespace) -> str:
 
 
 def _slide(args: argparse.Namespace) -> str:
-    from sash.rolling import explain_slide
+    from sash.arrays import explain_slide
 
     aggregation = _aggregation(args.agg)
     return str(_asked(lambda: explain_slide(aggregation, size=args.size, period=args.period, order=args.order, dtype=args.items)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sash.agg import Aggregation
-from sash.keyed.tiles import tile_aggregation
+from sash.engine.tiles import tile_aggregation
 from sash.spark.batch import batch
 from sash.spark.definition import Definition, define_rolling, define_windows
 from sash.spark.guard import guarded, quoted

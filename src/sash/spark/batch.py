@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from sash.keyed import Query, Rows, Sweep, bucket_of
+from sash.engine import Query, Rows, Sweep, bucket_of
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from sash.agg import Aggregation
+from sash.engine import Query, Rolling, Rows, Sessions, Windows
 from sash.errors import DefinitionError
-from sash.keyed import Query, Rolling, Rows, Sessions, Windows
 from sash.spark.types import arrow_schema
 from sash.time import duration, duration_text
 
@@ -147,7 +147,7 @@ def _query(df: DataFrame, columns: tuple[str, ...], **asked: Any) -> Query:
     """Make the query; what only the core can refuse is refused here too."""
     try:
         query = Query(schema=arrow_schema(T.StructType([df.schema[name] for name in columns])), **asked)
-        query.plan  # noqa: B018  made here to fail here
+        query.layout  # noqa: B018  made here to fail here
         if df.isStreaming:
             query.check_names()
     except DefinitionError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sash.engine import Rows, Sessions
 from sash.errors import DefinitionError
-from sash.keyed import Rows, Sessions
 from sash.spark.definition import Definition
 from sash.time import duration_text
 

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from sash import agg
 from sash.agg import Aggregation
-from sash.keyed import Query, Windows
+from sash.engine import Query, Windows
 from sash.spark.guard import quoted
 from sash.spark.times import from_micros, is_shifted, micros
 from sash.spark.types import arrow_schema

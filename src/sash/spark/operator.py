@@ -23,8 +23,8 @@ import pyarrow as pa
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from sash.engine import Bucket, Query, bucket_of
 from sash.errors import CheckpointMismatch
-from sash.keyed import Bucket, Query, bucket_of
 from sash.spark.buckets import spark_hash
 from sash.spark.packing import operator_rows
 from sash.spark.state import META, Header

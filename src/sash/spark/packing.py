@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 import pyarrow as pa
 
-from sash.keyed import Packed, Query, Slicer
+from sash.engine import Packed, Query, Slicer
 from sash.spark.buckets import label
 from sash.spark.types import UTC, conform
 

@@ -1,4 +1,4 @@
-"""Tiles from a stream into a tile store: a unit per micro-batch, written once however often Spark runs the batch."""
+"""Tiles from a stream into a tile store: a segment per micro-batch, written once however often Spark runs the batch."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sash.agg import Aggregation
-from sash.keyed.tiles import tile_partial
-from sash.wheel.tile_units import Slices, to_arrow, to_numpy
+from sash.engine.tiles import tile_partial
+from sash.wheel.tile_segments import Slices, to_arrow, to_numpy
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +65,7 @@ def _partials(aggregation: Aggregation, column: pa.ChunkedArray) -> Any:
     import pyarrow as pa
     import pyarrow.types as t
 
-    from sash.keyed.types import as_integers, is_integer, is_real
+    from sash.engine.types import as_integers, is_integer, is_real
 
     column = column.combine_chunks()
     column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

@@ -1,11 +1,11 @@
-"""The manifest of a tile store: what its tiles are of, which units it has, and how far they reach.
+"""The manifest of a tile store: what its tiles are of, which segments it has, and how far they reach.
 
 ::
 
     store/
-      tiles-00000000-00000007.parquet     a unit: the slices of some batches of one query, sorted by key and time
-      _sash/manifest.json                 this: the definition, the writer, the watermark, the units
-      _sash/tiles-….index                 where each key's rows are in a unit; made again where it is missing
+      tiles-00000000-00000007.parquet     a segment: the slices of some batches of one query, sorted by key and time
+      _sash/manifest.json                 this: the definition, the writer, the watermark, the segments
+      _sash/tiles-….index                 where each key's rows are in a segment; made again where it is missing
 
 A change is a new manifest, written aside and renamed: a reader sees the store before it or after it, never in between.
 """
@@ -26,7 +26,7 @@ from sash.agg import Aggregation
 from sash.time import duration_text
 from sash.wheel.errors import TileStoreError
 
-__all__ = ["FOLDER", "VERSION", "Definition", "Manifest", "Unit", "locked", "write_aside"]
+__all__ = ["FOLDER", "VERSION", "Definition", "Manifest", "Segment", "locked", "write_aside"]
 
 VERSION: Final = 1
 FOLDER: Final = "_sash"
@@ -75,7 +75,7 @@ class Definition:
 
 
 @dataclasses.dataclass(frozen=True)
-class Unit:
+class Segment:
     """A file of slices: of which batches, how large, over which time [start, end) in microseconds."""
 
     file: str
@@ -98,7 +98,7 @@ class Manifest:
     watermark: int | None = None  # slices that end by here are complete, in microseconds
     kept_from: int | None = None  # slices before were dropped by retention
     columns: tuple[tuple[str, str], ...] = ()
-    units: tuple[Unit, ...] = ()
+    segments: tuple[Segment, ...] = ()
 
     def save(self, store: Path) -> None:
         """Write it aside and rename it."""
@@ -112,7 +112,7 @@ class Manifest:
             "watermark": self.watermark,
             "kept_from": self.kept_from,
             "columns": dict(self.columns),
-            "units": [dataclasses.asdict(unit) for unit in self.units],
+            "units": [dataclasses.asdict(segment) for segment in self.segments],
         }
         text = json.dumps({**document, "checksum": _checksum(document)}, indent=1)
         write_aside(_path(store), text.encode())
@@ -135,7 +135,7 @@ class Manifest:
             document["watermark"],
             document["kept_from"],
             tuple(document["columns"].items()),
-            tuple(Unit(**unit) for unit in document["units"]),
+            tuple(Segment(**segment) for segment in document["units"]),
         )
 
 

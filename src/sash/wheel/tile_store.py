@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sash.agg import Aggregation, struct
 from sash.time import duration, duration_text, timestamp, timestamp_text
-from sash.wheel import tile_units as units
+from sash.wheel import tile_segments as segments
 from sash.wheel.errors import NotRetained, TileStoreError
 from sash.wheel.keyed_wheels import KeyedWheels
 from sash.wheel.tile_columns import insert, item_type
-from sash.wheel.tile_manifest import FOLDER, Definition, Manifest, Unit, locked
-from sash.wheel.tile_units import MissingUnit, Slices, Wanted
+from sash.wheel.tile_manifest import FOLDER, Definition, Manifest, Segment, locked
+from sash.wheel.tile_segments import MissingSegment, Slices, Wanted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["TileStore"]
 
-FAN: Final = 8  # so many units of a level become one of the next: a store of n batches has O(log n) units
+FAN: Final = 8  # so many segments of a level become one of the next: a store of n batches has O(log n) segments
 MOST_ROWS: Final = 8_000_000  # a merge that would be larger waits for compact(): it happens inside a micro-batch
 FEW_KEYS: Final = 16  # so many keys get their coarser levels when wheels are opened, not when they are first asked about
 _FOREVER: Final = 2**63 - 1
@@ -53,7 +53,7 @@ class TileStore:
     """
 
     def __init__(self, path: str | Path, aggs: Mapping[str, Aggregation] | None = None) -> None:
-        units.require_arrow()
+        segments.require_arrow()
         self.path = Path(path)
         self._given = dict(aggs or {})
         self._manifest = Manifest.load(self.path, self._given)
@@ -69,7 +69,7 @@ class TileStore:
         key: str | Sequence[str] | None = None,
     ) -> TileStore:
         """Make an empty store, or open the one that is there, if it is of the same definition."""
-        units.require_arrow()
+        segments.require_arrow()
         keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
         length = duration(grain)
         if length < 1:
@@ -127,9 +127,9 @@ class TileStore:
     @property
     def span(self) -> tuple[int, int] | None:
         """From where to where there are slices, in microseconds; None where there are none."""
-        if not self._manifest.units:
+        if not self._manifest.segments:
             return None
-        return min(unit.start for unit in self._manifest.units), max(unit.end for unit in self._manifest.units)
+        return min(segment.start for segment in self._manifest.segments), max(segment.end for segment in self._manifest.segments)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -137,16 +137,18 @@ class TileStore:
         return dict(self._manifest.columns)
 
     def __len__(self) -> int:
-        return sum(unit.rows for unit in self._manifest.units)
+        return sum(segment.rows for segment in self._manifest.segments)
 
     def files(self) -> list[Path]:
         """The Parquet files that are the store now: for an engine that reads while others compact."""
-        return [self.path / unit.file for unit in self._manifest.units]
+        return [self.path / segment.file for segment in self._manifest.segments]
 
     def __repr__(self) -> str:
         upto = "nothing written yet" if self.watermark is None else f"complete up to {timestamp_text(self.watermark)}"
         names = ", ".join(self._manifest.definition.aggs)
-        return f"<TileStore {self.path}: {names} by {duration_text(self.grain)}, {len(self):,} slices in {len(self.files())} units, {upto}>"
+        return (
+            f"<TileStore {self.path}: {names} by {duration_text(self.grain)}, {len(self):,} slices in {len(self.files())} segments, {upto}>"
+        )
 
     # --- in
 
@@ -168,13 +170,15 @@ class TileStore:
             if batch <= now.batch:
                 return False
             table, columns = self._checked(table, now, upto)
-            added: tuple[Unit, ...] = ()
+            added: tuple[Segment, ...] = ()
             if table.num_rows:
                 file = f"tiles-{batch:08d}-{batch:08d}.parquet"
-                slices = units.sorted_slices(table, self.key, self.grain)
-                added = (units.write_unit(self.path, file, slices, now.definition.fingerprint(), batch, batch, 0, self.grain),)
+                slices = segments.sorted_slices(table, self.key, self.grain)
+                added = (segments.write_segment(self.path, file, slices, now.definition.fingerprint(), batch, batch, 0, self.grain),)
             reached = upto if now.watermark is None else max(now.watermark, upto)
-            self._save(dataclasses.replace(now, query=query, batch=batch, watermark=reached, columns=columns, units=now.units + added))
+            self._save(
+                dataclasses.replace(now, query=query, batch=batch, watermark=reached, columns=columns, segments=now.segments + added)
+            )
             self._merge_levels()
         return True
 
@@ -182,21 +186,21 @@ class TileStore:
         """Refuse slices that do not belong here, before anything is written."""
         import pyarrow as pa
 
-        names = [*self.key, units.START, *now.definition.aggs]
+        names = [*self.key, segments.START, *now.definition.aggs]
         for name in names:
             if name not in table.column_names:
                 raise TileStoreError(
                     f"the tiles have no column {name!r}. They are {', '.join(table.column_names)}; {self.path} needs {', '.join(names)}."
                 )
-        starts = table[units.START]
+        starts = table[segments.START]
         if not pa.types.is_timestamp(starts.type) or starts.null_count:
             raise TileStoreError(f"slice_start is {starts.type} with {starts.null_count} nulls. It must be a timestamp without nulls.")
-        times = units.micros(starts)
+        times = segments.micros(starts)
         stamps = pa.timestamp("us", starts.type.tz)
-        ends = units.to_arrow(times + self.grain).cast(stamps)
+        ends = segments.to_arrow(times + self.grain).cast(stamps)
         table = pa.table(
-            {name: starts.cast(stamps) if name == units.START else table[name] for name in names[: len(self.key) + 1]}
-            | {units.END: ends}
+            {name: starts.cast(stamps) if name == segments.START else table[name] for name in names[: len(self.key) + 1]}
+            | {segments.END: ends}
             | {name: table[name] for name in now.definition.aggs}
         )
         columns = tuple((field.name, str(field.type)) for field in table.schema)
@@ -223,40 +227,40 @@ class TileStore:
         return table, columns
 
     def _merge_levels(self) -> None:
-        """Merge as a binary counter carries: the newest units, so many of one level, become one of the next."""
+        """Merge as a binary counter carries: the newest segments, so many of one level, become one of the next."""
         while True:
-            newest = self._manifest.units[-FAN:]
-            if len(newest) < FAN or len({unit.level for unit in newest}) > 1 or sum(unit.rows for unit in newest) > MOST_ROWS:
+            newest = self._manifest.segments[-FAN:]
+            if len(newest) < FAN or len({segment.level for segment in newest}) > 1 or sum(segment.rows for segment in newest) > MOST_ROWS:
                 return
-            self._replace(newest, units.merged(self.path, newest, self.key, self.grain), newest[0].level + 1)
+            self._replace(newest, segments.merged(self.path, newest, self.key, self.grain), newest[0].level + 1)
 
-    def _replace(self, old: Sequence[Unit], slices: Any, level: int) -> None:
-        """Put one unit in the place of several that are side by side; under the lock."""
+    def _replace(self, old: Sequence[Segment], slices: Any, level: int) -> None:
+        """Put one segment in the place of several that are side by side; under the lock."""
         now = self._manifest
         first, last = old[0].first, old[-1].last
-        new: tuple[Unit, ...] = ()
+        new: tuple[Segment, ...] = ()
         if slices is not None and len(slices.table):
             file = f"tiles-{first:08d}-{last:08d}.parquet"
             if file == old[0].file:  # written anew alone: who reads the old one must not meet the new one
                 file = f"tiles-{first:08d}-{last:08d}-kept.parquet"
-            new = (units.write_unit(self.path, file, slices, now.definition.fingerprint(), first, last, level, self.grain),)
-        at = now.units.index(old[0])
-        self._save(dataclasses.replace(now, units=now.units[:at] + new + now.units[at + len(old) :]))
-        for unit in old:
-            units.remove_unit(self.path, unit.file)
+            new = (segments.write_segment(self.path, file, slices, now.definition.fingerprint(), first, last, level, self.grain),)
+        at = now.segments.index(old[0])
+        self._save(dataclasses.replace(now, segments=now.segments[:at] + new + now.segments[at + len(old) :]))
+        for segment in old:
+            segments.remove_segment(self.path, segment.file)
 
     def compact(self) -> int:
-        """Merge all units into one, and give how many there were.
+        """Merge all segments into one, and give how many there were.
 
         The query may go on meanwhile: it waits. Readers see the store before or after. Cost: all slices in memory once.
         """
         with locked(self.path):
             now = self._reload()
             self._sweep(now)
-            if len(now.units) > 1:
-                level = max(unit.level for unit in now.units) + 1
-                self._replace(now.units, units.merged(self.path, now.units, self.key, self.grain), level)
-            return len(now.units)
+            if len(now.segments) > 1:
+                level = max(segment.level for segment in now.segments) + 1
+                self._replace(now.segments, segments.merged(self.path, now.segments, self.key, self.grain), level)
+            return len(now.segments)
 
     def expire(self, before: Any, *, exactly: bool = True) -> int:
         """Drop the slices that end by `before`, for good, and give how many are gone from disk.
@@ -275,20 +279,22 @@ class TileStore:
             if now.kept_from is not None and cut <= now.kept_from:
                 return 0
             held = len(self)
-            for unit in [unit for unit in now.units if cut > (unit.start if exactly else (unit.start + unit.end) // 2)]:
-                kept = None if unit.end <= cut else units.merged(self.path, [unit], self.key, self.grain, cut)
-                self._replace([unit], kept, unit.level)
+            for segment in [
+                segment for segment in now.segments if cut > (segment.start if exactly else (segment.start + segment.end) // 2)
+            ]:
+                kept = None if segment.end <= cut else segments.merged(self.path, [segment], self.key, self.grain, cut)
+                self._replace([segment], kept, segment.level)
             self._save(dataclasses.replace(self._manifest, kept_from=cut))
             return held - len(self)
 
     def _sweep(self, now: Manifest) -> None:
-        """Delete what a process that was killed left behind: files written aside, and units merged into others."""
-        named = {unit.file for unit in now.units}
+        """Delete what a process that was killed left behind: files written aside, and segments merged into others."""
+        named = {segment.file for segment in now.segments}
         for path in self.path.glob(".tiles-*.tmp"):
             path.unlink(missing_ok=True)
         for path in self.path.glob("tiles-*.parquet"):
             if path.name not in named and int(path.stem.split("-")[2]) <= now.batch:
-                units.remove_unit(self.path, path.name)
+                segments.remove_segment(self.path, path.name)
 
     def _save(self, manifest: Manifest) -> None:
         manifest.save(self.path)
@@ -313,7 +319,7 @@ class TileStore:
     def keys(self) -> list[Any]:
         """The keys that have slices: a value for one key column, a tuple for several, () for none."""
         found = self._retried(
-            lambda: [units.unit_keys(self.path, unit, self.key, self.grain, self._print()) for unit in self._manifest.units]
+            lambda: [segments.segment_keys(self.path, segment, self.key, self.grain, self._print()) for segment in self._manifest.segments]
         )
         return list(dict.fromkeys(key for keys in found for key in keys))
 
@@ -388,21 +394,21 @@ class TileStore:
         return self._manifest.definition.fingerprint()
 
     def _retried(self, read: Callable[[], T]) -> T:
-        """Read; where a unit is gone because others merged it, read the manifest again and start over."""
+        """Read; where a segment is gone because others merged it, read the manifest again and start over."""
         while True:
-            before = self._manifest.units
+            before = self._manifest.segments
             try:
                 return read()
-            except MissingUnit:
-                if self._reload().units == before:
+            except MissingSegment:
+                if self._reload().segments == before:
                     raise
 
     def _read(self, wanted: Wanted) -> Iterator[Slices]:
-        needed = [unit for unit in self._manifest.units if unit.end > wanted.start and unit.start < wanted.end]
-        for unit in needed:  # all of them first: a damaged store is found out before anything is read
-            units.check_unit(self.path, unit)
-        for unit in needed:
-            yield units.read_unit(self.path, unit, self.key, self.grain, self._print(), wanted)
+        needed = [segment for segment in self._manifest.segments if segment.end > wanted.start and segment.start < wanted.end]
+        for segment in needed:  # all of them first: a damaged store is found out before anything is read
+            segments.check_segment(self.path, segment)
+        for segment in needed:
+            yield segments.read_segment(self.path, segment, self.key, self.grain, self._print(), wanted)
 
     def _feed(self, opened: _Opened, found: Iterable[Slices]) -> None:
         wheels = opened.wheels()

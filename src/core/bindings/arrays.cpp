@@ -1,0 +1,228 @@
+// sash.slide over arrays of numbers: one kernel, many segments, no GIL
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <thread>
+
+#include "../arrays/deviations.hpp"
+#include "../arrays/slide.hpp"
+#include "../monoids/erased.hpp"
+#include "../swag/block_fiba.hpp"
+#include "module.hpp"
+
+namespace sash {
+
+template <class T>
+using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+namespace {
+
+// The mean of windows without nulls: a sum, and a count that is known.
+template <class T>
+struct DenseMean : Sum<T> {
+  double mean_of(const typename Sum<T>::Partial& p, std::size_t count) const {
+    return count ? static_cast<double>(p) / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+// Every kernel that has no loop of its own here; nulls are its identity.
+struct AnySlide : ErasedMonoid {
+  explicit AnySlide(std::shared_ptr<const AnyKernel> kernel) : ErasedMonoid(std::move(kernel)) {}
+  Scalar lower(Lower how, const Erased& p) const { return kernel().lower(how, p.data()); }
+};
+
+template <class K>
+inline constexpr bool takes_nulls = std::is_same_v<K, DenseSum> || std::is_same_v<K, Sum<std::int64_t>>;
+template <class K>
+inline constexpr bool arrives = takes_nulls<K> || std::is_same_v<K, AnySlide>;
+
+struct Job {
+  std::size_t size = 0;  // by count, if not 0
+  Closed closed = Closed::right;
+  bool arrival = false;
+  Lower how = Lower::value;
+  const std::uint8_t* nulls = nullptr;
+  const Time* int_times = nullptr;
+  const double* float_times = nullptr;
+  Time int_period = 0;
+  double float_period = 0;
+  std::int64_t* out_ints = nullptr;
+  double* out_floats = nullptr;
+  std::atomic<bool> overflow{false};
+};
+
+void store(Job& job, std::size_t at, const Scalar& s) {
+  if (s.kind == Scalar::overflow) job.overflow.store(true, std::memory_order_relaxed);
+  if (job.out_ints)
+    job.out_ints[at] = s.i;
+  else
+    job.out_floats[at] = s.kind == Scalar::real   ? s.f
+                         : s.kind == Scalar::none ? std::numeric_limits<double>::quiet_NaN()
+                                                  : static_cast<double>(s.i);
+}
+
+// The loop of one segment [begin, end): read gives partials, by place in the segment.
+template <class K, class Read>
+void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Read read) {
+  [[maybe_unused]] auto* out = [&] {
+    if constexpr (std::is_same_v<typename K::Partial, std::int64_t>)
+      return job.out_ints + begin;
+    else
+      return job.out_floats + begin;
+  }();
+  auto emit = [&, out](std::size_t i, const typename K::Partial& p, [[maybe_unused]] std::size_t count) {
+    if constexpr (requires { K::plain; })
+      out[i] = p;
+    else if constexpr (requires { kernel.mean_of(p, count); })
+      out[i] = kernel.mean_of(p, count);
+    else
+      store(job, begin + i, kernel.lower(job.how, p));
+  };
+  std::size_t n = end - begin;
+  if (job.size > 0) return slide_by_count(kernel, n, job.size, read, emit);
+  if (job.float_times) return slide_by_time(kernel, job.float_times + begin, n, job.float_period, job.closed, read, emit);
+  if constexpr (arrives<K>) {
+    if (job.arrival) {
+      BlockFiba<K> window{kernel};
+      return slide_by_arrival(window, job.int_times + begin, n, job.int_period, job.closed, read, emit);
+    }
+  }
+  slide_by_time(kernel, job.int_times + begin, n, job.int_period, job.closed, read, emit);
+}
+
+// var and std have loops of their own.
+struct Deviations {
+  template <bool root, class Input>
+  void run(Job& job, const Input* values, std::size_t begin, std::size_t end) const {
+    const Input* x = values + begin;
+    double* out = job.out_floats + begin;
+    std::size_t n = end - begin;
+    if (job.size > 0) return deviations_by_count<root>(x, n, job.size, out);
+    if (job.float_times) return deviations_by_time<root>(x, job.float_times + begin, n, job.float_period, job.closed, out);
+    deviations_by_time<root>(x, job.int_times + begin, n, job.int_period, job.closed, out);
+  }
+};
+
+template <class Input>
+void run(Job& job, const Deviations& loops, const Input* values, std::size_t begin, std::size_t end) {
+  job.how == Lower::std_dev ? loops.run<true>(job, values, begin, end) : loops.run<false>(job, values, begin, end);
+}
+
+template <class K, class Input>
+void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std::size_t end) {
+  const Time* times = job.int_times ? job.int_times + begin : nullptr;
+  const Input* x = values + begin;
+  if constexpr (std::is_same_v<K, AnySlide>) {
+    const std::uint8_t* nulls = job.nulls ? job.nulls + begin : nullptr;
+    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) {
+      Item item = nulls && nulls[i] ? Item{} : Item::of(x[i]);
+      return kernel.ErasedMonoid::lift(&item, times ? times[i] : static_cast<Time>(i));
+    });
+  } else if constexpr (takes_nulls<K>) {
+    using In = typename K::Input;
+    if (const std::uint8_t* nulls = job.nulls ? job.nulls + begin : nullptr)
+      return run_loop(job, kernel, begin, end,
+                      [=, &kernel](std::size_t i) { return nulls[i] ? kernel.identity() : kernel.lift(static_cast<In>(x[i]), 0); });
+    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
+  } else {
+    using In = typename K::Input;
+    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
+  }
+}
+
+template <class K, class Input>
+void run_all(Job& job, const K& kernel, const Input* values, const std::vector<std::size_t>& starts, std::size_t threads) {
+  std::size_t segments = starts.size() - 1;
+  if (threads <= 1 || segments == 1) {
+    for (std::size_t s = 0; s < segments; ++s) run(job, kernel, values, starts[s], starts[s + 1]);
+    return;
+  }
+  std::atomic<std::size_t> next{0};
+  auto work = [&] {
+    constexpr std::size_t grab = 16;  // segments at a time: keys are many and short
+    for (std::size_t s = next.fetch_add(grab); s < segments; s = next.fetch_add(grab))
+      for (std::size_t k = s; k < segments && k < s + grab; ++k) run(job, kernel, values, starts[k], starts[k + 1]);
+  };
+  std::vector<std::thread> team;
+  for (std::size_t i = 1; i < threads; ++i) team.emplace_back(work);
+  work();
+  for (auto& t : team) t.join();
+}
+
+template <class Input>
+void run_kernel(Job& job, const KernelSpec& spec, bool dense, const Input* values, const std::vector<std::size_t>& starts,
+                std::size_t threads) {
+  auto go = [&](auto kernel) { run_all(job, kernel, values, starts, threads); };
+  if (spec.name == "sum") {
+    if constexpr (std::is_floating_point_v<Input>)
+      return go(DenseSum{});
+    else
+      return go(Sum<std::int64_t>{});
+  }
+  if (dense && !job.arrival && (spec.name == "max" || spec.name == "min")) {
+    if constexpr (std::is_floating_point_v<Input>) {
+      bool nan = false;
+      for (std::size_t i = starts.front(); i < starts.back(); ++i) nan |= values[i] != values[i];
+      if (nan && spec.name == "max") return go(DenseExtreme<Input, Wants::greatest, true>{});
+      if (nan) return go(DenseExtreme<Input, Wants::least, true>{});
+    }
+    if (spec.name == "max") return go(DenseExtreme<Input, Wants::greatest, false>{});
+    return go(DenseExtreme<Input, Wants::least, false>{});
+  }
+  if (!job.nulls && !job.arrival && spec.name == "mean") return go(DenseMean<Input>{});
+  if (!job.nulls && !job.arrival && spec.name == "moments") {
+    if (job.how == Lower::std_dev || job.how == Lower::var) return go(Deviations{});
+    return go(Moments<double>{});
+  }
+  go(AnySlide(erase(spec)));
+}
+
+}  // namespace
+
+static Binding bind(20, [](nb::module_& m) {
+  m.def(
+      "slide_array",
+      [](const std::string& kernel, const std::string& lower, nb::object values, nb::object nulls, nb::object times, nb::object period,
+         std::size_t size, int closed, bool arrival, bool dense, const std::vector<std::size_t>& starts, std::size_t threads,
+         nb::object out, const std::vector<double>& params) {
+        Job job;
+        job.size = size;
+        job.closed = static_cast<Closed>(closed);
+        job.arrival = arrival;
+        job.how = lower_named(lower);
+        if (!nulls.is_none()) job.nulls = nb::cast<Array<std::uint8_t>>(nulls).data();
+        if (!times.is_none()) {
+          if (nb::isinstance<Array<std::int64_t>>(times)) {
+            job.int_times = nb::cast<Array<std::int64_t>>(times).data();
+            if (size == 0) job.int_period = nb::cast<Time>(period);
+          } else {
+            job.float_times = nb::cast<Array<double>>(times).data();
+            if (size == 0) job.float_period = nb::cast<double>(period);
+          }
+        }
+        if (nb::isinstance<Out<std::int64_t>>(out))
+          job.out_ints = nb::cast<Out<std::int64_t>>(out).data();
+        else
+          job.out_floats = nb::cast<Out<double>>(out).data();
+        if (nb::isinstance<Array<std::int64_t>>(values)) {
+          auto x = nb::cast<Array<std::int64_t>>(values);
+          nb::gil_scoped_release unlocked;
+          run_kernel(job, {kernel, ItemType::int64, params}, dense, x.data(), starts, threads);
+        } else {
+          auto x = nb::cast<Array<double>>(values);
+          nb::gil_scoped_release unlocked;
+          run_kernel(job, {kernel, ItemType::float64, params}, dense, x.data(), starts, threads);
+        }
+        return !job.overflow.load();
+      },
+      nb::arg("kernel"), nb::arg("lower"), nb::arg("values"), nb::arg("nulls").none(), nb::arg("times").none(), nb::arg("period").none(),
+      nb::arg("size"), nb::arg("closed"), nb::arg("arrival"), nb::arg("dense"), nb::arg("starts"), nb::arg("threads"), nb::arg("out"),
+      nb::arg("params") = std::vector<double>{}, "Slide a kernel over segments of a column; False where a result does not fit int64.");
+});
+
+}  // namespace sash

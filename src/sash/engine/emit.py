@@ -1,0 +1,324 @@
+"""Buckets that tell more than final results: updates of open windows, rows at once, changes as time passes, sessions.
+
+All of them hold what Bucket holds, a sorted run; they differ in which stretches of it they ask for, and when.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sash import _core
+from sash.engine.bucket import NO_KEY, Bucket, lookback_columns
+from sash.engine.layout import RowView
+from sash.engine.query import FAR, FOREVER, Query, Rows, Sessions, Windows
+from sash.engine.run import BEFORE_ALL, Run, key_columns
+from sash.engine.types import from_integers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["bucket_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+def bucket_of(query: Query) -> type[Bucket]:
+    """The class of the buckets of a query."""
+    if isinstance(query.windows, Sessions):
+        return SessionBucket
+    return {"final": Bucket, "update": UpdateBucket, "event": EventBucket, "changed": ChangeBucket}[query.emit]
+
+
+class UpdateBucket(Bucket):
+    """Windows as they stand, whenever rows came for them, until the watermark has passed their end."""
+
+    def _advance_windows(self, new: int) -> pa.RecordBatch | None:
+        windows = self.query.windows
+        assert isinstance(windows, Windows)
+        first = windows.last_pane_end(self.watermark) + 1
+        fresh, places = _absorb(self)
+        out = None if fresh is None else self._touched(fresh, places, first)
+        self.watermark = new
+        if np.count_nonzero(self._run.times < self._oldest()) * 8 >= len(self._run):
+            self._run = self._kept(self._run)
+            self._store.trim(self._oldest(), new, len(self._run))
+        return out
+
+    def _touched(self, fresh: Run, places: Array, first: int) -> pa.RecordBatch | None:
+        """The windows of the whole run that hold a fresh slice and end from `first` on (in panes)."""
+        import pyarrow as pa
+
+        query, run = self.query, self._run
+        windows = query.windows
+        assert isinstance(windows, Windows)
+        range_, slide = windows.range // windows.grain, windows.slide // windows.grain
+        begin, _, _, end = _core.window_stretches(fresh.starts, fresh.times, range_, slide, first, FAR, NO_KEY, NO_KEY)
+        if not len(end):
+            return None
+        key = _owner(run, places[begin])
+        stretches = _find(run, key, end - range_), _find(run, key, end)
+        schema = query.output_schema()
+        columns = [column.take(pa.array(key)) for column in key_columns(run.layout, run.keys)]
+        ends = end * windows.grain + windows.offset
+        type_ = schema.field("window_end").type
+        columns += [from_integers(pa.array(ends - windows.range), type_), from_integers(pa.array(ends), type_)]
+        columns += run.layout.results(run.columns, stretches)
+        if query.late == "flag":
+            columns.append(pa.array(np.zeros(len(key), bool)))
+        return pa.record_batch(columns, schema=schema)
+
+
+class EventBucket(Bucket):
+    """Every row at once, late ones too, from what has arrived; what no look-back of a row on time reaches is let go."""
+
+    def _add_rows(self, batch: pa.RecordBatch) -> None:
+        if self.watermark is not None:
+            self.late += int((RowView(self.query, batch).times <= self.watermark).sum())
+        self._pending.append(batch)
+
+    def _advance_rolling(self, new: int) -> pa.RecordBatch | None:
+        import pyarrow as pa
+
+        batches, self._pending = self._pending, []
+        before, self.watermark = self.watermark, new
+        out = None
+        if batches:
+            rows = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
+            run, places = self._entries(rows)
+            self._run, entries = self._run.merge(run, combine=False)
+            columns = [*rows.columns, *lookback_columns(self._run, entries, places)]
+            if self.query.late == "flag":
+                late = np.zeros(len(places), bool) if before is None else RowView(self.query, rows).times <= before
+                columns.append(pa.array(late))
+            out = pa.record_batch(columns, schema=self.query.output_schema())
+            self._store.added(run)
+        if out is not None or np.count_nonzero(self._run.times < self._oldest()) * 8 >= len(self._run) > 0:
+            self._run = self._kept(self._run)
+            self._store.trim(self._oldest(), new, len(self._run))
+        return out
+
+
+class ChangeBucket(Bucket):
+    """The look-backs of every key as of the watermark, where they differ from those of the watermark before.
+
+    The values told last are not stored: they are those of the last watermark, which the run still holds.
+    """
+
+    def _oldest(self) -> int:
+        assert self.query.rolling is not None
+        # One unit more than for rows to come: the look-backs of the watermark itself are asked for again.
+        return self.query.rolling.oldest_time(self.watermark if self.watermark in (None, FOREVER) else self.watermark - 1)
+
+    def _advance_rolling(self, new: int) -> pa.RecordBatch | None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        old_run, before = self._run, self.watermark
+        place = np.arange(len(old_run), dtype=np.int64)  # of the old entries in the new run
+        fresh, places = _absorb(self)
+        if fresh is not None:
+            place = _complement(places, len(self._run))
+        final = self._take_final(new)
+        if final is not None:
+            run, _ = self._entries(final)
+            self._run, right = self._run.merge(run, combine=False)
+            place = _complement(right, len(self._run))[place] if len(place) else place
+            self._store.added(run)
+        self.watermark = new
+        out = None
+        if len(self._run):
+            now = self._values(self._run, new)
+            told = self._values(old_run, before) if before is not None and len(old_run) else None
+            changed = self._changed(now, told, old_run, place)
+            if len(changed):
+                chosen = pa.array(changed)
+                columns = [column.take(chosen) for column in key_columns(self._run.layout, self._run.keys)]
+                type_ = self.query.schema.field(self.query.time).type
+                columns.append(from_integers(pa.array(np.full(len(changed), new)), type_))
+                columns += [pc.take(column, chosen) for column in now]
+                out = pa.record_batch(columns, schema=self.query.output_schema())
+        self._run = self._kept(self._run)
+        self._store.trim(self._oldest(), new, len(self._run))
+        return out
+
+    def _values(self, run: Run, at: int) -> list[pa.Array]:
+        """The results of all look-backs of every key at a time, aggregation by aggregation."""
+        rolling = self.query.rolling
+        assert rolling is not None
+        groups = run.groups()
+        begin, stop = run.starts[:-1], run.starts[1:]
+        at -= rolling.delay
+        end = begin + _count(run, run.times <= at if rolling.takes_right else run.times < at)
+        folded = run.times[np.minimum(begin, len(run) - 1)] == BEFORE_ALL
+        by_lookback = []
+        for _, period in rolling.lookbacks:
+            if isinstance(period, Rows):
+                start = np.maximum(begin + folded, stop - period.n)
+                stretches = start, stop
+            elif period is None:
+                stretches = begin, end
+            else:
+                old = run.times < at - period if rolling.takes_left else run.times <= at - period
+                stretches = begin + _count(run, old), end
+            stretches = stretches[0], np.maximum(*stretches)
+            by_lookback.append(list(run.layout.results(run.columns, stretches, groups, isinstance(period, Rows))))
+        return [results[i] for i in range(len(self.query.aggs)) for results in by_lookback]
+
+    def _changed(self, now: list[pa.Array], told: list[pa.Array] | None, old_run: Run, place: Array) -> Array:
+        """The keys of the run whose values differ from those told, by number; of a key that was not there, from those of nothing."""
+        nobody, rolling = np.zeros(1, np.int64), self.query.rolling
+        assert rolling is not None
+        empty = [column for column in self._run.layout.results(self._run.columns, (nobody, nobody)) for _ in rolling.lookbacks]
+        first = np.zeros(len(self._run.keys), np.int64)
+        differs = ~np.logical_and.reduce([_equal(column, nothing.take(_arrow(first))) for column, nothing in zip(now, empty, strict=True)])
+        if told is not None:
+            filled = np.flatnonzero(old_run.starts[1:] > old_run.starts[:-1])
+            key = _owner(self._run, place[old_run.starts[filled]])
+            same = np.ones(len(filled), bool)
+            for new_column, old_column in zip(now, told, strict=True):
+                same &= _equal(new_column.take(_arrow(key)), old_column.take(_arrow(filled)))
+            differs[key] = ~same
+        return np.flatnonzero(differs)
+
+
+class SessionBucket(Bucket):
+    """Sessions: the rows of a key that follow each other within a gap, when the watermark has passed the gap after the last.
+
+    A time within the gap of both neighbours joins them, so entries stay apart until their session is over; all of an open
+    session is rewritten with every commit.
+    """
+
+    def __init__(self, query: Query) -> None:
+        super().__init__(query)
+        self._store.whole = True
+
+    def _kept(self, run: Run) -> Run:
+        # The state is cut where sessions end, not by age; rows that come in are judged by age alone.
+        assert self.query.windows is not None
+        return run if run is self._run else run.keep(self.query.windows.oldest_pane(self.watermark))
+
+    def _oldest(self) -> int:
+        return -FAR
+
+    @property
+    def slices(self) -> int:
+        """How many entries are held."""
+        self._settle()
+        return len(self._run)
+
+    @property
+    def keys(self) -> int:
+        """How many keys are held."""
+        self._settle()
+        return int(np.count_nonzero(self._run.starts[1:] > self._run.starts[:-1]))
+
+    def next_time(self) -> int | None:
+        """Give the next watermark at which a session ends."""
+        assert isinstance(self.query.windows, Sessions)
+        self._settle()
+        _, last = self._sessions()
+        return int(self._run.times[last].min()) + self.query.windows.gap if len(last) else None
+
+    def _sessions(self) -> tuple[Array, Array]:
+        """The first and the last entry of every session of the run."""
+        assert isinstance(self.query.windows, Sessions)
+        run = self._run
+        if not len(run):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        begins = np.ones(len(run), bool)
+        begins[1:] = np.diff(run.times) > self.query.windows.gap
+        begins[run.starts[:-1][run.starts[:-1] < len(run)]] = True
+        first = np.flatnonzero(begins)
+        return first, np.append(first[1:], len(run)) - 1
+
+    def _advance_windows(self, new: int) -> pa.RecordBatch | None:
+        import pyarrow as pa
+
+        sessions = self.query.windows
+        assert isinstance(sessions, Sessions)
+        self._settle()
+        run, self.watermark = self._run, new
+        first, last = self._sessions()
+        over = run.times[last] <= new - sessions.gap if len(last) else np.zeros(0, bool)
+        if not over.any():
+            return None
+        key = _owner(run, first[over])
+        schema = self.query.output_schema()
+        type_ = schema.field("window_end").type
+        columns = [column.take(pa.array(key)) for column in key_columns(run.layout, run.keys)]
+        columns.append(from_integers(pa.array(run.times[first[over]]), type_))
+        columns.append(from_integers(pa.array(run.times[last[over]] + sessions.gap), type_))
+        columns += run.layout.results(run.columns, (first[over], last[over] + 1))
+        self._store.dirty = True
+        # What is over is the beginning of every key: give it a time before all others, and cut there.
+        gone = np.repeat(over, last - first + 1)
+        times = np.where(gone, -FAR, run.times)
+        keys, starts, kept, places = _core.keep_entries(run.keys, run.starts, times, -FAR + 1, 0, False, -1)
+        left = [leaf.column.gather([column], [places], len(kept)) for leaf, column in zip(run.layout.leaves, run.columns, strict=True)]
+        self._run = Run(run.layout, keys, starts, kept, left)
+        return pa.record_batch(columns, schema=schema)
+
+
+def _count(run: Run, true: Array) -> Array:
+    """How many entries of each key a mask holds."""
+    sums = np.zeros(len(run) + 1, np.int64)
+    np.cumsum(true, out=sums[1:])
+    return sums[run.starts[1:]] - sums[run.starts[:-1]]
+
+
+def _find(run: Run, key: Array, pane: Array) -> Array:
+    """The first entry of a key at or after a pane, for many of them: one search in (key, pane) pairs as single numbers."""
+    low = int(min(run.times.min(), pane.min()))
+    width = int(max(run.times.max(), pane.max())) - low + 2
+    if width * (len(run.keys) + 1) >= 2**63:
+        at = zip(key.tolist(), pane.tolist(), strict=True)
+        bounds = run.starts.tolist()
+        return np.array([bounds[k] + np.searchsorted(run.times[bounds[k] : bounds[k + 1]], p) for k, p in at], np.int64)
+    pairs = np.repeat(np.arange(len(run.keys)), np.diff(run.starts)) * width + (run.times - low)
+    return np.asarray(np.searchsorted(pairs, key.astype(np.int64) * width + (pane - low)))
+
+
+def _absorb(bucket: Bucket) -> tuple[Run | None, Array]:
+    """Merge what was added into the run; gives it, as one run, and the places of its entries."""
+    if not bucket._fresh:
+        return None, np.zeros(0, np.int64)
+    fresh, *more = sorted(bucket._fresh, key=len)
+    bucket._fresh = []
+    for run in more:
+        fresh, _ = fresh.merge(run, bucket._combines)
+    bucket._store.added(fresh)
+    bucket._run, places = bucket._run.merge(fresh, bucket._combines)
+    return fresh, places
+
+
+def _owner(run: Run, places: Array) -> Array:
+    """The key of each of these entries of a run, by number."""
+    return np.asarray(np.searchsorted(run.starts, places, side="right") - 1)
+
+
+def _complement(right: Array, size: int) -> Array:
+    """The places that were not taken by what was merged in."""
+    mine = np.ones(size, bool)
+    mine[right] = False
+    return np.flatnonzero(mine)
+
+
+def _arrow(numbers: Array) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array(numbers)
+
+
+def _equal(a: pa.Array, b: pa.Array) -> Array:
+    """Where two columns hold the same, two nulls and two NaNs included."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_nested(a.type):
+        return np.fromiter((x == y for x, y in zip(a.to_pylist(), b.to_pylist(), strict=True)), bool, len(a))
+    same = pc.fill_null(pc.equal(a, b), False).to_numpy(zero_copy_only=False)
+    missing = pc.and_(a.is_null(nan_is_null=True), b.is_null(nan_is_null=True)).to_numpy(zero_copy_only=False)
+    kind = (a.is_null().to_numpy(zero_copy_only=False)) == (b.is_null().to_numpy(zero_copy_only=False))
+    return np.asarray(same | (missing & kind))
