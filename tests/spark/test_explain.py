@@ -5,9 +5,10 @@ import datetime as dt
 import pytest
 
 from sash import agg
+from sash.engine.definition import define_windows
 from sash.errors import DefinitionError
 from sash.spark import explain, metrics, windows
-from sash.spark.definition import define_windows
+from sash.spark.definition import SparkColumns
 from sash.spark.packing import PACKED, packer
 
 from . import oracle
@@ -35,9 +36,7 @@ def test_one_heavy_key_is_sliced_on_all_cores(spark, key):
     asked = {"time": "at", "range": "1m", "slide": "10s", "key": key, "aggs": {"total": agg.sum("value")}}
     out = windows(rows, **asked)
     assert "one heavy key on all cores" in explain(out)
-    query = define_windows(
-        rows, session=None, watermark=None, offset=None, emit="final", late="drop", max_ahead=None, tie=None, **asked
-    ).query
+    query = define_windows(SparkColumns(rows), **asked)
     packed = rows.select(*query.schema.names).mapInArrow(packer(query, 2), PACKED)
     parts = packed.selectExpr("spark_partition_id() as part", "rows", "length(blob) as size").groupBy("part").sum("rows", "size").collect()
     assert [done["sum(rows)"] for done in parts] == [10_000] * 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sash.agg import Aggregation
 from sash.engine.tiles import tile_aggregation
 from sash.spark.batch import batch
-from sash.spark.definition import Definition, define_rolling, define_windows
+from sash.spark.definition import Definition, define
 from sash.spark.guard import guarded, quoted
 from sash.spark.settings import Settings
 from sash.spark.stream import stream
@@ -45,7 +45,8 @@ def windows(
     """
     return _plan(
         df,
-        define_windows(
+        define(
+            "windows",
             df,
             time=time,
             range=range,
@@ -87,7 +88,8 @@ def rolling(
     """
     return _plan(
         df,
-        define_rolling(
+        define(
+            "rolling",
             df,
             time=time,
             lookbacks=lookbacks,

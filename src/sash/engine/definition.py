@@ -1,0 +1,272 @@
+"""What the user asks for, checked before anything runs: names, columns, ranges and look-backs become a Query.
+
+The same for every kind of frame; a kind says what it must of itself by a class of ``Columns``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sash.agg import Aggregation
+from sash.engine.query import CLOSED, LATE, Query, Rolling, Rows, Sessions, Windows
+from sash.errors import DefinitionError
+from sash.time import duration, duration_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Columns", "define_rolling", "define_windows", "max_ahead_of", "watermark_delay"]
+
+_ROWS = re.compile(r"\s*(\d+)\s*rows?\s*")
+
+
+class Columns:
+    """The columns of an input as a definition looks at them: here those of an Arrow schema."""
+
+    def __init__(self, names: Sequence[str], types: pa.Schema | None = None) -> None:
+        self.names = tuple(names)
+        self._types = types
+
+    def schema(self, names: Iterable[str]) -> pa.Schema:
+        """The Arrow types of some columns; a DefinitionError names one that can't be carried."""
+        import pyarrow as pa
+
+        assert self._types is not None
+        return pa.schema([self._types.field(name) for name in names])
+
+    def check_time(self, name: str) -> None:
+        """Raise a DefinitionError if a column holds no points in time."""
+        import pyarrow as pa
+
+        type_ = self.schema([name]).field(0).type
+        if not pa.types.is_timestamp(type_):
+            raise DefinitionError(f"time={name!r} is of type {type_}, not a timestamp. Cast it first: {self.cast_to_time(name)}.")
+
+    def cast_to_time(self, name: str) -> str:
+        """Say how a column is made one of timestamps."""
+        return f"column {name!r} .cast(pa.timestamp('us'))"
+
+    def check_key(self, name: str) -> None:
+        """Raise a DefinitionError if a column can't be a key; what the engine refuses by itself need not be known here."""
+
+    def require(self, role: str, name: Any) -> None:
+        """Raise a DefinitionError unless this is the name of a column."""
+        if not isinstance(name, str):
+            raise DefinitionError(
+                f"{role}={name!r} is not the name of a column. Pass a string; for an expression, make a column of it first."
+            )
+        if name not in self.names:
+            raise DefinitionError(f"{role}={name!r} is not a column. The columns are {', '.join(map(str, self.names))}.")
+
+
+def define_windows(
+    columns: Columns,
+    *,
+    time: str,
+    range: Any = None,
+    slide: Any = None,
+    session: Any = None,
+    aggs: Mapping[str, Aggregation],
+    key: str | Sequence[str] | None = None,
+    offset: Any = None,
+    emit: str = "final",
+    late: str = "drop",
+    tie: str | None = None,
+    streaming: bool = False,
+) -> Query:
+    """Check the arguments of windows()."""
+    keys, bound = _check_columns(columns, time, key, aggs, tie)
+    _one_of("emit", emit, ("final", "update"))
+    _one_of("late", late, LATE)
+    shape = _sessions(session, range, slide, offset, emit) if session is not None else _sliding(range, slide, offset)
+    used = _used(columns, time, keys, bound, tie)
+    return _query(columns, used, streaming, time=time, keys=keys, aggs=bound, windows=shape, late=late, tie=tie, emit=emit)
+
+
+def _sessions(session: Any, range: Any, slide: Any, offset: Any, emit: str) -> Sessions:
+    for name, value in (("range", range), ("slide", slide), ("offset", offset)):
+        if value is not None:
+            raise DefinitionError(
+                f"session={session!r} and {name}={value!r} do not go together: a session is as long as its rows make it. Drop one."
+            )
+    if emit != "final":
+        raise DefinitionError(f"emit={emit!r} is not for sessions, which grow together as rows come. Use emit='final'.")
+    return Sessions(_positive("session", session))
+
+
+def _sliding(range: Any, slide: Any, offset: Any) -> Windows:
+    if range is None:
+        raise DefinitionError("windows() needs a range, e.g. range='1 hour', slide='1 minute', or session='30 minutes'.")
+    length = _positive("range", range)
+    step = length if slide is None else _positive("slide", slide)
+    if step > length:
+        raise DefinitionError(
+            f"slide={slide!r} is larger than range={range!r}: rows between two windows would count nowhere. "
+            "Make the slide at most the range."
+        )
+    shift = 0 if offset is None else _duration("offset", offset) % step
+    return Windows(length, step, shift)
+
+
+def define_rolling(
+    columns: Columns,
+    *,
+    time: str,
+    lookbacks: Iterable[Any],
+    aggs: Mapping[str, Aggregation],
+    key: str | Sequence[str] | None = None,
+    emit: str = "final",
+    closed: str = "right",
+    delay: Any = None,
+    late: str = "drop",
+    tie: str | None = None,
+    streaming: bool = False,
+    carry: bool = True,
+) -> Query:
+    """Check the arguments of rolling().
+
+    With ``carry`` a row goes through the engine with all its columns; without, only with those that the results depend on.
+    """
+    keys, bound = _check_columns(columns, time, key, aggs, tie)
+    _one_of("emit", emit, ("final", "event", "changed"))
+    _one_of("late", late, LATE)
+    if emit == "changed" and late == "flag":
+        raise DefinitionError("late='flag' marks rows, and emit='changed' gives values of keys, not rows. Use late='drop' or 'accept'.")
+    if emit == "changed" and not streaming:
+        raise DefinitionError("emit='changed' tells what changes as time passes, so it needs a stream. Use emit='final' in batch.")
+    _one_of("closed", closed, CLOSED)
+    if isinstance(lookbacks, str) or not isinstance(lookbacks, Iterable):
+        raise DefinitionError(f"lookbacks={lookbacks!r} is not a list. Write lookbacks=[{lookbacks!r}].")
+    periods = tuple(_lookback(lookback) for lookback in lookbacks)
+    if not periods:
+        raise DefinitionError("rolling() needs at least one look-back, e.g. lookbacks=['1h', '6h'].")
+    shift = 0 if delay is None else _duration("delay", delay)
+    if shift < 0:
+        raise DefinitionError(f"delay={delay!r} is negative: it shifts look-backs into the past, away from rows still to come.")
+    shape = Rolling(periods, closed, shift)
+    # Look-backs by rows order rows of equal time by all that is in them.
+    whole = emit != "changed" and (carry or shape.kept_rows > 0)
+    used = columns.names if whole else _used(columns, time, keys, bound, tie)
+    query = _query(columns, used, streaming, time=time, keys=keys, aggs=bound, rolling=shape, late=late, tie=tie, emit=emit)
+    if emit != "changed" and (twice := set(query.output_schema().names[len(used) :]) & set(columns.names)):
+        raise DefinitionError(f"the output would have two columns named {', '.join(sorted(twice))}. Rename one of them.")
+    return query
+
+
+def _query(columns: Columns, used: tuple[str, ...], streaming: bool, **asked: Any) -> Query:
+    """Make the query; what only the core can refuse is refused here too."""
+    try:
+        query = Query(schema=columns.schema(used), **asked)
+        query.layout  # noqa: B018  made here to fail here
+        if streaming:
+            query.check_names()
+    except DefinitionError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(str(error)) from error
+    return query
+
+
+def _check_columns(
+    columns: Columns, time: str, key: str | Sequence[str] | None, aggs: Mapping[str, Aggregation], tie: str | None
+) -> tuple[tuple[str, ...], tuple[tuple[str, Aggregation], ...]]:
+    keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
+    names = columns.names
+    if twice := sorted({str(name) for name in names if names.count(name) > 1}):
+        raise DefinitionError(f"the DataFrame has two columns named {twice[0]!r}. Rename one of them first.")
+    for role, name in [("time", time), *(("key", k) for k in keys), *((("tie", tie),) if tie is not None else ())]:
+        columns.require(role, name)
+    columns.check_time(time)
+    for name in keys:
+        columns.check_key(name)
+    if not isinstance(aggs, Mapping) or not aggs:
+        raise DefinitionError(f"aggs={aggs!r} must be a dict of name to aggregation with at least one entry, e.g. {{'n': agg.count()}}.")
+    for name, aggregation in aggs.items():
+        if not isinstance(aggregation, Aggregation):
+            raise DefinitionError(f"aggs[{name!r}] is {aggregation!r}, not an aggregation. Use sash.agg, e.g. agg.sum('fare').")
+        for role, part in _parts(name, aggregation):
+            params = dict(part.params)
+            if part.column is None and params.get("by") is None and part.name != "count" and not part.callables:
+                raise DefinitionError(f"{role} has no column. Name it: agg.{part.name}('column').")
+            for argument, used in (("column", part.column), ("where", part.where), ("by", params.get("by")), ("of", params.get("of"))):
+                if isinstance(used, str):
+                    columns.require(f"{role} {argument}", used)
+    return keys, tuple(aggs.items())
+
+
+def _parts(name: str, aggregation: Aggregation) -> Iterator[tuple[str, Aggregation]]:
+    """An aggregation that is no struct, or the parts of one, each with where it stands."""
+    if not aggregation.parts:
+        yield f"aggs[{name!r}]", aggregation
+    for inner, part in aggregation.parts:
+        yield from _parts(f"{name}.{inner}", part)
+
+
+def _used(
+    columns: Columns, time: str, keys: tuple[str, ...], aggs: tuple[tuple[str, Aggregation], ...], tie: str | None
+) -> tuple[str, ...]:
+    """The columns that the query reads, each once; the others need not travel."""
+    read: list[Any] = []
+    for _, part in (pair for name, a in aggs for pair in _parts(name, a)):
+        if callable(part.where) or (part.column is None and part.callables):
+            return columns.names  # these see the whole row
+        params = dict(part.params)
+        read += [part.column, part.where, params.get("by"), params.get("of")]
+    return tuple(dict.fromkeys(name for name in (*keys, time, *read, tie) if isinstance(name, str)))
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise DefinitionError(f"{name}={value!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
+
+
+def _duration(name: str, value: Any) -> int:
+    if isinstance(value, int):
+        raise DefinitionError(f"{name}={value!r} has no unit. Write it as text with one, e.g. {name}='{value}s', or as a timedelta.")
+    try:
+        return duration(value)
+    except (TypeError, ValueError) as error:
+        raise DefinitionError(f"{name}={value!r}: {error}") from error
+
+
+def _positive(name: str, value: Any) -> int:
+    period = _duration(name, value)
+    if period <= 0:
+        raise DefinitionError(f"{name}={value!r} must be longer than 0, e.g. {name}='1 minute'.")
+    return period
+
+
+def _lookback(value: Any) -> tuple[str, int | Rows | None]:
+    """A look-back as written, and what it means: a period, a number of rows, or (None) the whole past."""
+    if value is None:
+        return "all", None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _lookback(f"{value}rows")
+    if isinstance(value, str) and (rows := _ROWS.fullmatch(value)):
+        if int(rows[1]) == 0:
+            raise DefinitionError(f"the look-back {value!r} must have at least one row.")
+        return f"{int(rows[1])}rows", Rows(int(rows[1]))
+    period = _positive("look-back", value)
+    return (value if isinstance(value, str) else duration_text(period)), period
+
+
+def watermark_delay(watermark: Any) -> int | None:
+    """How far the watermark is behind the largest time, in microseconds; None if nothing is said."""
+    if watermark is None:
+        return None
+    delay = _duration("watermark", watermark)
+    if delay < 0:
+        raise DefinitionError(f"watermark={watermark!r} is negative. Use how late rows may come, e.g. watermark='10 minutes', or '0s'.")
+    return delay
+
+
+def max_ahead_of(columns: Columns, max_ahead: Any) -> tuple[int, str | None] | None:
+    """Read max_ahead: a period ahead of the clock, or (period, column) ahead of an arrival column."""
+    if max_ahead is None:
+        return None
+    period, column = max_ahead if isinstance(max_ahead, tuple) else (max_ahead, None)
+    if column is not None:
+        columns.require("max_ahead", column)
+    return _positive("max_ahead", period), column
