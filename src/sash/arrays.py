@@ -11,8 +11,8 @@ import numpy as np
 
 from sash import _core, swag
 from sash import time as times_
-from sash.agg import ranks
 from sash.agg.base import Aggregation, Native
+from sash.agg.ranks import INTERPOLATIONS
 from sash.errors import OutOfOrderError
 from sash.swag.columns import Numbers, column, length, numbers, objects, results
 
@@ -22,9 +22,7 @@ Array = np.ndarray[Any, Any]
 Closed = Literal["right", "left", "both", "neither"]
 _CLOSED: Final = ("right", "left", "both", "neither")
 _NEVER_EMPTY: Final = ("right", "both")  # the item itself is in its window
-_ZERO_WHEN_EMPTY: Final = {"count", "sum"}
-# What has a loop of its own, _run_ranked, and how the core numbers it.
-_RANKED: Final = {"median": 0, "quantile": 0, "ith_smallest": 1, "distinct": 2, "top_k": 3, "bottom_k": 4}
+_FINDS: Final = ("quantile", "ith_smallest", "distinct", "largest", "smallest")  # in the order in which the core numbers them
 
 
 def slide(
@@ -73,7 +71,7 @@ def explain_slide(
     >>> print(explain_slide(agg.max(), size=3))
     max of float64 by count, 3 items
       array      whole array in the core: suffixes of one block, prefixes of the next, 3 combines an item   <- chosen
-      ranked     only for median, quantile, ith_smallest, distinct, top_k and bottom_k
+      ranked     only for what is found by rank, such as median and top_k
       windows    a window driven item by item from Python: for what the core can't do on arrays
     """
     values: Any = ["item"] if dtype == "object" else np.zeros(1, dtype)
@@ -90,7 +88,7 @@ def explain_slide(
     chosen = "ranked" if plan.ranked else "array" if plan.native is not None else "windows"
     why_not = {
         "array": f"{agg.name} of {dtype} items has no kernel that runs over arrays",
-        "ranked": "only for median, quantile, ith_smallest, distinct, top_k and bottom_k" + (", by time" if order == "arrival" else ""),
+        "ranked": "only for what is found by rank, such as median and top_k" + (", by time" if order == "arrival" else ""),
         "windows": "a window driven item by item from Python: for what the core can't do on arrays",
     }
     asked = f"by count, {size:,} items" if size else f"by time, {times_.duration_text(times_.duration(period))}, in order of {order}"
@@ -147,19 +145,18 @@ class _Plan:
             if agg.dtype == "float64":
                 self.numbers = (self.numbers[0].astype(np.float64, copy=False), self.numbers[1])
             native = agg.kernel("int64" if self.numbers[0].dtype.kind == "i" else "float64")
-            truth = native is not None and (native.lowers[0] in ("any", "all") or _gives(native, "truth"))
+            truth = native is not None and (self.gives("truth") or _gives(native, "truth"))
             floats_by_arrival = order == "arrival" and self.times is not None and self.times.dtype.kind == "f"
-            times_lost = native is not None and native.lowers[0] == "time" and self.times is not None and self.times.dtype.kind == "f"
+            times_lost = self.gives("time") and self.times is not None and self.times.dtype.kind == "f"
             if native is not None and len(native.lowers) == 1 and not truth and not floats_by_arrival and not times_lost:
                 self.native = native
         self.ranked = (
-            self.numbers is not None
-            and agg.name in _RANKED
-            and not agg.callables
-            and agg.dtype != "object"
-            and algorithm == "auto"
-            and order == "time"
+            self.numbers is not None and agg.rank is not None and agg.dtype != "object" and algorithm == "auto" and order == "time"
         )
+
+    def gives(self, *kinds: str) -> bool:
+        """Whether a result is of one of these kinds; of callables only their code tells."""
+        return self.aggregation.result is not None and self.aggregation.result.kind in kinds
 
     def never_empty(self) -> bool:
         assert self.numbers is not None
@@ -169,10 +166,10 @@ class _Plan:
         """The type of native results: from the aggregation, the input type and ``closed`` alone."""
         assert self.native is not None
         assert self.numbers is not None
-        lower, array = self.native.lowers[0], self.numbers[0]
-        integers = lower in ("count", "time", "bits") or (lower in ("sum", "value") and array.dtype.kind == "i")
-        integers |= _gives(self.native, "integer")
-        return np.int64 if integers and (self.aggregation.name in _ZERO_WHEN_EMPTY or self.never_empty()) else np.float64
+        of_items = self.numbers[0].dtype.kind == "i" and self.gives("sum", "value")
+        integers = self.gives("integer", "time") or of_items or _gives(self.native, "integer")
+        a_number = not self.aggregation.callables and self.aggregation.empty is not None  # of an empty window, too
+        return np.int64 if integers and (a_number or self.never_empty()) else np.float64
 
     def empty_result(self) -> Array:
         return np.empty(0, self.dtype() if self.native is not None else _ranked_dtype(self) or object if self.ranked else object)
@@ -222,33 +219,31 @@ def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
 def _ranked_dtype(plan: _Plan) -> Any:
     """The type of results by rank, None for lists."""
     assert plan.numbers is not None
-    name, params = plan.aggregation.name, dict(plan.aggregation.params)
-    if name in ("top_k", "bottom_k"):
+    rank = plan.aggregation.rank
+    assert rank is not None
+    if rank.lists:
         return None
-    if name == "distinct":
+    if rank.integral:
         return np.int64
-    picks = (name == "ith_smallest" and params["i"] == 1) or params.get("interpolation", "linear") in ranks.PICKING
-    return np.int64 if picks and plan.numbers[0].dtype.kind == "i" and plan.never_empty() else np.float64
+    return np.int64 if rank.picks and plan.numbers[0].dtype.kind == "i" and plan.never_empty() else np.float64
 
 
 def _run_ranked(plan: _Plan, starts: Array, order: Array | None) -> Array:
     assert plan.numbers is not None
-    name, params = plan.aggregation.name, dict(plan.aggregation.params)
+    rank = plan.aggregation.rank
+    assert rank is not None
     columns: list[Array | None] = [*plan.numbers, plan.times]
     if order is not None:
         columns = [None if c is None else c[order] for c in columns]
     array, mask, keys = (None if c is None else np.ascontiguousarray(c) for c in columns)
     assert array is not None
-    k = params.get("k", params.get("i", 1))
-    lists = name in ("top_k", "bottom_k")
-    k = min(k, plan.count) if lists else k
-    out = np.empty(plan.count * k, array.dtype) if lists else np.empty(plan.count, _ranked_dtype(plan))
-    counts = np.empty(plan.count, np.int64) if lists else None
-    rule = ranks.INTERPOLATIONS.index(params.get("interpolation", "linear"))
+    k = min(rank.k, plan.count) if rank.lists else rank.k
+    out = np.empty(plan.count * k, array.dtype) if rank.lists else np.empty(plan.count, _ranked_dtype(plan))
+    counts = np.empty(plan.count, np.int64) if rank.lists else None
     _core.slide_ranked(
-        _RANKED[name],
-        params.get("q", 0.5),
-        rule,
+        _FINDS.index(rank.find),
+        rank.q,
+        INTERPOLATIONS.index(rank.rule),
         k,
         array,
         mask,
@@ -337,7 +332,7 @@ def _window_class(name: str) -> type[_core.Window]:
 
 
 def _default_algorithm(plan: _Plan) -> str:
-    if plan.numbers is not None and plan.aggregation.name in ranks.MEDIAN_LIKE and plan.closed in _NEVER_EMPTY:
+    if plan.numbers is not None and plan.aggregation.median_like and plan.closed in _NEVER_EMPTY:
         return "order_statistics"
     return "fiba" if plan.order == "arrival" else "daba_lite" if plan.aggregation.associative else "recalc"
 

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from sash import _core, swag
 from sash.agg.base import Aggregation
-from sash.agg.ranks import MEDIAN_LIKE
 from sash.time import duration
 
 __all__ = ["CARDS", "Card", "explain", "window"]
@@ -59,8 +58,7 @@ Rule = Callable[[Aggregation, Needs], str | None]
 
 
 def _exact_inverse(aggregation: Aggregation) -> bool:
-    counts = aggregation.name in ("count", "any", "all")  # integers inside, whatever the items are
-    return aggregation.invertible and aggregation.exact_inverse and (aggregation.dtype == "int64" or counts)
+    return aggregation.inverts_exactly(aggregation.dtype)
 
 
 # In order of preference; each rule gives the reason against it, or None. The order among the in-order algorithms is
@@ -73,7 +71,7 @@ _PREFERENCE: Final[tuple[tuple[str, Rule], ...]] = (
         "OrderStatistics",
         lambda a, n: (
             "only for median-like aggregations"
-            if a.name not in MEDIAN_LIKE or a.callables
+            if not a.median_like
             else "answers for the whole window only"
             if n.ranges
             else "takes numbers only"

@@ -4,7 +4,6 @@ import pytest
 from pyspark.sql import functions as F
 
 from sash import agg
-from sash.agg.sketches import sketch_of
 from sash.engine.tiles import tile_partial
 from sash.spark import tiles
 
@@ -23,7 +22,7 @@ def partial_of(aggregation, items):
 def test_hll_sketches_are_equal_byte_by_byte(spark, n, column):
     (theirs,) = spark.range(n).coalesce(1).selectExpr(f"hll_sketch_agg({column})").first()
     a = agg.approx_distinct()
-    ours = sketch_of(a).store(partial_of(a, (str(i) if "string" in column else i for i in range(n))))
+    ours = a.blob.write(partial_of(a, (str(i) if "string" in column else i for i in range(n))))
     assert ours == bytes(theirs)
 
 
@@ -31,7 +30,7 @@ def test_kll_sketches_are_equal_until_one_drops_items_by_chance_and_readable_aft
     a = agg.approx_quantile(0.5)
     for n in (3, 150, 5000):
         (theirs,) = spark.range(n).coalesce(1).selectExpr("kll_sketch_agg_double(cast(id as double))").first()
-        ours = sketch_of(a).store(partial_of(a, range(n)))
+        ours = a.blob.write(partial_of(a, range(n)))
         assert len(ours) == len(theirs)
         if n <= 200:  # k items are kept as they are; then every other one goes, the first or the second by a coin
             assert ours == bytes(theirs)

@@ -1,66 +1,32 @@
 """What is aggregated: factories of immutable aggregations, a module per family.
 
-The names shadow built-ins on purpose: ``from sash import agg`` and write ``agg.sum()``.
+The names shadow built-ins on purpose: ``from sash import agg`` and write ``agg.sum()``. A family lists its factories in its own
+``__all__``, so that a new one is added there and nowhere else.
 """
 
+from sash.agg import custom, ends, extremes, largest, membership, models, moments, ordered, ranks, sketches, sums
 from sash.agg.base import Aggregation
-from sash.agg.custom import define, struct
-from sash.agg.ends import first_k, ith_youngest, last_k
-from sash.agg.extremes import argmax, argmin, max, maxcount, min, mincount, minmax, relvar
-from sash.agg.largest import bottom_k, m4, top_k
-from sash.agg.membership import bloom
-from sash.agg.models import histogram, linreg, naive_bayes
-from sash.agg.moments import kurtosis, skew, std, var
-from sash.agg.ordered import collect, concat, first, last
-from sash.agg.ranks import distinct, ith_smallest, median, quantile
-from sash.agg.sketches import approx_distinct, approx_quantile, count_min, frequent_items
-from sash.agg.sums import all, any, bit_and, bit_or, count, geomean, mean, product, sum
+from sash.agg.custom import *  # noqa: F403
+from sash.agg.ends import *  # noqa: F403
+from sash.agg.extremes import *  # noqa: F403
+from sash.agg.largest import *  # noqa: F403
+from sash.agg.membership import *  # noqa: F403
+from sash.agg.models import *  # noqa: F403
+from sash.agg.moments import *  # noqa: F403
+from sash.agg.ordered import *  # noqa: F403
+from sash.agg.ranks import *  # noqa: F403
+from sash.agg.sketches import *  # noqa: F403
+from sash.agg.sums import *  # noqa: F403
 
-__all__ = [
-    "Aggregation",
-    "all",
-    "any",
-    "approx_distinct",
-    "approx_quantile",
-    "argmax",
-    "argmin",
-    "bit_and",
-    "bit_or",
-    "bloom",
-    "bottom_k",
-    "collect",
-    "concat",
-    "count",
-    "count_min",
-    "define",
-    "distinct",
-    "first",
-    "first_k",
-    "frequent_items",
-    "geomean",
-    "histogram",
-    "ith_smallest",
-    "ith_youngest",
-    "kurtosis",
-    "last",
-    "last_k",
-    "linreg",
-    "m4",
-    "max",
-    "maxcount",
-    "mean",
-    "median",
-    "min",
-    "mincount",
-    "minmax",
-    "naive_bayes",
-    "product",
-    "quantile",
-    "relvar",
-    "skew",
-    "std",
-    "struct",
-    "sum",
-    "top_k",
-    "var",
-]
+__all__ = ["Aggregation"]
+__all__ += custom.__all__
+__all__ += ends.__all__
+__all__ += extremes.__all__
+__all__ += largest.__all__
+__all__ += membership.__all__
+__all__ += models.__all__
+__all__ += moments.__all__
+__all__ += ordered.__all__
+__all__ += ranks.__all__
+__all__ += sketches.__all__
+__all__ += sums.__all__

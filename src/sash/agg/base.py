@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from sash import codec
+from sash.agg.forms import CODEC, Blob, Rank, Result, Sql, Tile
 
 __all__ = ["INT64_MAX", "INT64_MIN", "Aggregation", "ItemType", "Native", "Traits", "fits_int64"]
 
@@ -69,7 +70,17 @@ class Aggregation:
     natives: Callable[[ItemType], Native | None] | None = None
     run_time: Callable[[ItemType], Native | None] | None = None  # a kernel that only windows and slides run: see kernel()
     from_native: Callable[[bytes], Any] | None = None  # the Python form of such a kernel's partial, to lower it with arg
+    in_slices: Callable[[ItemType], Native | None] | None = None  # the kernel of the engine, where it is another: see slice_kernel()
     exact_inverse: bool = False  # on integers the inverse gives back every bit, so it may be chosen without being asked for
+    counts: bool = False  # its partial is of integers whatever the items are, so that its inverse is exact on floats too
+    ties: bool = False  # of items with one time, the engine's tie column decides which counts
+    null_in_frames: bool = False  # of no value, a frame holds null as in SQL, where a window gives a number
+    reads: tuple[str, ...] = ()  # the names of the parameters that are columns
+    result: Result | None = None  # of which type the result is; None: the type is found by trying a made-up item
+    rank: Rank | None = None  # what of the sorted items is the result
+    tile: Tile | None = None  # the columns that hold the partial in a tile; None: bytes
+    blob: Blob = CODEC  # those bytes
+    sql: Sql | None = None  # how SQL makes slices of it; None: only we can
     callables: bool = False  # made of the user's callables: stored bytes need a name
     named: bool = True
     source: Mapping[str, Any] | None = None  # the arguments of define(), to pickle it by
@@ -163,6 +174,44 @@ class Aggregation:
     def kernel(self, item_type: ItemType) -> Native | None:
         """Name the kernel that windows run: that of ``native``, or one whose partial is known at run time only."""
         return self.run_time(item_type) if self.run_time is not None else self.native(item_type)
+
+    def slice_kernel(self, item_type: ItemType) -> Native | None:
+        """Name the kernel that the engine runs on slices, None where only Python can."""
+        return self.in_slices(item_type) if self.in_slices is not None else self.native(item_type)
+
+    # --- what other rooms ask
+
+    @property
+    def looks_at_items(self) -> bool:
+        """Whether it matters what the items are; to a count it does not."""
+        return self.native("object") is None
+
+    @property
+    def median_like(self) -> bool:
+        """Whether a structure that keeps the items sorted gives the result: what ``swag.OrderStatistics`` computes."""
+        return self.rank is not None and not self.rank.lists
+
+    @property
+    def empty(self) -> Any:
+        """The result of nothing."""
+        return self.lower_function(self.zero)
+
+    def inverts_exactly(self, item_type: ItemType | None) -> bool:
+        """Tell whether ``inverse`` gives back every bit on items of a type; None: of any type."""
+        return self.invertible and self.exact_inverse and (item_type == "int64" or self.counts)
+
+    @property
+    def lacks_column(self) -> bool:
+        """Whether it needs a column of a record and names none."""
+        params = dict(self.params)
+        named = self.column is not None or (bool(self.reads) and all(params.get(name) is not None for name in self.reads))
+        return self.looks_at_items and not self.callables and not named
+
+    def columns(self) -> tuple[tuple[str, Any], ...]:
+        """Give (argument, column) for every column that a record must have."""
+        params = dict(self.params)
+        named = (("column", self.column), ("where", self.where), *((name, params.get(name)) for name in self.reads))
+        return tuple((argument, column) for argument, column in named if isinstance(column, str))
 
     # --- identity of definitions
 

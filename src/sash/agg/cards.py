@@ -6,73 +6,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sash import agg
 from sash.agg.base import Aggregation
+from sash.agg.card import CARDS, MAX_LIKE, MEDIAN_LIKE, ORDERED, SKETCH, SUM_LIKE, Card
 
-__all__ = ["page"]
+__all__ = ["CARDS", "page"]
 
-
-class Card(NamedTuple):
-    """What the code can't say of itself."""
-
-    family: str
-    example: str
-    partial: str
-    cost: str = "O(1)"
-    error: str = "exact"
-    nan: str = "propagates"
-
-
-_SUM, _MAX, _ENDS, _RANK, _SKETCH = "Sum-like", "Max-like", "Ordered", "Median-like", "Sketches"
-_LARGEST, _COUNTED = "is the largest value", "is an item"
-
-CARDS: Final[tuple[Card, ...]] = (
-    Card(_SUM, "count()", "1 integer", nan=_COUNTED),
-    Card(_SUM, "sum()", "1 number; 128 bits for integers"),
-    Card(_SUM, "mean()", "sum and count"),
-    Card(_SUM, "geomean()", "sum of logarithms, counts of items, zeros and negatives"),
-    Card(_SUM, "product()", "product of the non-zeros, counts of zeros and items"),
-    Card(_SUM, "var()", "count, mean and sums of powers of deviations up to 4"),
-    Card(_SUM, "std()", "as var"),
-    Card(_SUM, "skew()", "as var"),
-    Card(_SUM, "kurtosis()", "as var"),
-    Card(_SUM, "linreg()", "count, two means, three sums of products"),
-    Card(_SUM, "histogram([0, 10, 20])", "1 count per bin", "O(bins)", nan="is in no bin"),
-    Card(_SUM, "any()", "counts of true items and of all", nan="is true"),
-    Card(_SUM, "all()", "counts of true items and of all", nan="is true"),
-    Card(_SUM, "bit_and()", "1 integer", nan="is refused"),
-    Card(_SUM, "bit_or()", "1 integer", nan="is refused"),
-    Card(_SUM, "naive_bayes()", "counts of labels, and of their features' values", "O(size of the model)", nan=_COUNTED),
-    Card(_MAX, "min()", "1 item", nan=_LARGEST),
-    Card(_MAX, "max()", "1 item", nan=_LARGEST),
-    Card(_MAX, "minmax()", "2 items", nan=_LARGEST),
-    Card(_MAX, "relvar()", "2 items", nan="gives NaN"),
-    Card(_MAX, "argmin()", "1 item and its time", nan=_LARGEST),
-    Card(_MAX, "argmax()", "1 item and its time", nan=_LARGEST),
-    Card(_MAX, "mincount()", "1 item and a count", nan=_LARGEST),
-    Card(_MAX, "maxcount()", "1 item and a count", nan=_LARGEST),
-    Card(_MAX, "top_k(3)", "up to k items, sorted", "O(k)", nan=_LARGEST),
-    Card(_MAX, "bottom_k(3)", "up to k items, sorted", "O(k)", nan=_LARGEST),
-    Card(_MAX, "m4()", "4 items and their times", nan=_LARGEST),
-    Card(_ENDS, "first()", "1 item", nan=_COUNTED),
-    Card(_ENDS, "last()", "1 item", nan=_COUNTED),
-    Card(_ENDS, "first_k(3)", "up to k items", "O(k)", nan=_COUNTED),
-    Card(_ENDS, "last_k(3)", "up to k items", "O(k)", nan=_COUNTED),
-    Card(_ENDS, "ith_youngest(2)", "up to i items", "O(i)", nan=_COUNTED),
-    Card(_ENDS, "collect()", "all items", "O(n)", nan=_COUNTED),
-    Card(_ENDS, "concat()", "all text", "O(n)", nan="is refused"),
-    Card(_RANK, "median()", "all items, sorted", "O(n)", nan=_LARGEST),
-    Card(_RANK, "quantile(0.9)", "all items, sorted", "O(n)", nan=_LARGEST),
-    Card(_RANK, "ith_smallest(2)", "all items, sorted", "O(n)", nan=_LARGEST),
-    Card(_RANK, "distinct()", "the different items", "O(n)", nan="is one of the items"),
-    Card(_SKETCH, "approx_distinct()", "48 items, then up to 4 KB", "O(size)", "standard error 1.6%", "is one of the items"),
-    Card(_SKETCH, "approx_quantile(0.9)", "48 items, then about 5 KB", "O(size)", "rank within 1.33%, 99% of the time", "is left out"),
-    Card(_SKETCH, "frequent_items()", "48 items, then up to 768 counters", "O(size)", "counts within 0.34% of all items", _COUNTED),
-    Card(_SKETCH, "count_min()", "48 items, then 11 KB", "O(size)", "at most 1% of all items too high, 99% of the time", _COUNTED),
-    Card(_SKETCH, "bloom()", "4,096 bits", "O(bits)", "2.2% wrongly present at 500 items; never wrongly absent", _COUNTED),
-)
 
 _HEAD: Final = """# Aggregations
 
@@ -122,7 +63,7 @@ def _summary(name: str) -> str:
 def page() -> str:
     """Write the page."""
     lines = [_HEAD]
-    for family in (_SUM, _MAX, _ENDS, _RANK, _SKETCH):
+    for family in (SUM_LIKE, MAX_LIKE, ORDERED, MEDIAN_LIKE, SKETCH):
         lines += [f"## {family}", "", "| aggregation | what it does | partial | cost | traits | result | empty | NaN | native |"]
         lines.append("|---" * 9 + "|")
         for card in CARDS:

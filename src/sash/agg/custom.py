@@ -59,6 +59,7 @@ def struct(**parts: Aggregation) -> Aggregation:
         traits,
         parts=tuple(parts.items()),
         exact_inverse=every("exact_inverse"),
+        counts=every("counts"),
     )
 
 

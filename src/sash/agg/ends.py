@@ -7,6 +7,8 @@ from typing import Any
 
 from sash.agg.arguments import Where, column_and, plain, positive
 from sash.agg.base import Aggregation, ItemType, Traits
+from sash.agg.card import AN_ITEM, ORDERED, card
+from sash.agg.forms import Result
 
 __all__ = ["first_k", "ith_youngest", "last_k"]
 
@@ -34,9 +36,10 @@ def _keep_last(k: int) -> Combine:
 
 def _ends(name: str, k: int, combine: Combine, column: str | None, where: Where, dtype: ItemType | None) -> Aggregation:
     traits = Traits(size_preserving=False)
-    return Aggregation(name, (), _lift, combine, list, None, traits, column, where, dtype, params=(("k", k),))
+    return Aggregation(name, (), _lift, combine, list, None, traits, column, where, dtype, params=(("k", k),), result=Result("values"))
 
 
+@card(ORDERED, "up to k items", example="3", cost="O(k)", nan=AN_ITEM)
 def first_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """List the k oldest items, oldest first. Partial: up to k items; a combine copies them.
 
@@ -50,6 +53,7 @@ def first_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: It
     return _ends("first_k", k, _keep_first(k), column, where, dtype)
 
 
+@card(ORDERED, "up to k items", example="3", cost="O(k)", nan=AN_ITEM)
 def last_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """List the k youngest items, oldest first. Partial: up to k items; a combine copies them.
 
@@ -63,6 +67,7 @@ def last_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: Ite
     return _ends("last_k", k, _keep_last(k), column, where, dtype)
 
 
+@card(ORDERED, "up to i items", example="2", cost="O(i)", nan=AN_ITEM)
 def ith_youngest(column: Any = None, i: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the i-th youngest item, counted from 1; None where there are fewer. ``arg`` asks for another one, up to i.
 
@@ -82,4 +87,5 @@ def ith_youngest(column: Any = None, i: Any = None, *, where: Where = None, dtyp
         return p[-place] if place <= len(p) else None
 
     traits = Traits(size_preserving=False, parametric=True)
-    return Aggregation("ith_youngest", (), _lift, _keep_last(i), lower, None, traits, column, where, dtype, params=(("i", i),))
+    kind, params = Result("value"), (("i", i),)
+    return Aggregation("ith_youngest", (), _lift, _keep_last(i), lower, None, traits, column, where, dtype, params=params, result=kind)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sash.agg.base import Aggregation, ItemType, Native, Traits
+from sash.agg.card import LARGEST, MAX_LIKE, card
+from sash.agg.forms import Result, Sql, Tile
 
-__all__ = ["MinMax", "argmax", "argmin", "max", "maxcount", "min", "mincount", "minmax", "relvar"]
+__all__ = ["argmax", "argmin", "max", "maxcount", "min", "mincount", "minmax", "relvar"]
 
 Where = Callable[[Any], bool] | str | None
 Before = Callable[[Any, Any], bool]
@@ -58,9 +60,25 @@ def _keep(better: Before) -> Callable[[Any, Any], Any]:
 
 def _extreme(name: str, better: Before, column: str | None, where: Where, dtype: ItemType | None) -> Aggregation:
     traits = Traits(commutative=True, selective=True)
-    return Aggregation(name, None, _lift, _keep(better), _itself, None, traits, column, where, dtype, natives=_numeric(name, "value"))
+    return Aggregation(
+        name,
+        None,
+        _lift,
+        _keep(better),
+        _itself,
+        None,
+        traits,
+        column,
+        where,
+        dtype,
+        natives=_numeric(name, "value"),
+        result=Result("value"),
+        tile=Tile("value"),
+        sql=Sql(((name, name),), "ordered"),
+    )
 
 
+@card(MAX_LIKE, "1 item", nan=LARGEST)
 def min(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the least item; any items that have an order.
 
@@ -71,6 +89,7 @@ def min(column: str | None = None, *, where: Where = None, dtype: ItemType | Non
     return _extreme("min", _less, column, where, dtype)
 
 
+@card(MAX_LIKE, "1 item", nan=LARGEST)
 def max(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the greatest item; any items that have an order.
 
@@ -87,6 +106,15 @@ def _combine_minmax(a: tuple[Any, Any] | None, b: tuple[Any, Any] | None) -> tup
     return (b[0] if _less(b[0], a[0]) else a[0], b[1] if _greater(b[1], a[1]) else a[1])
 
 
+def _lowest_and_highest(a: Aggregation) -> Aggregation:
+    return minmax(a.column, where=a.where, dtype=a.dtype)
+
+
+def _join_minmax(low: Any, high: Any) -> tuple[Any, Any] | None:
+    return None if low is None else (low, high)
+
+
+@card(MAX_LIKE, "2 items", nan=LARGEST)
 def minmax(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the least and the greatest item.
 
@@ -107,6 +135,8 @@ def minmax(column: str | None = None, *, where: Where = None, dtype: ItemType | 
         where,
         dtype,
         natives=_numeric("minmax", "min", "max", result=MinMax),
+        result=Result("fields", fields=(("min", Result("value")), ("max", Result("value")))),
+        tile=Tile("both", ("min", "max"), _lowest_and_highest, _join_minmax),
     )
 
 
@@ -119,6 +149,7 @@ def _relative_variation(p: tuple[Any, Any] | None) -> float | None:
     return (high - low) / high
 
 
+@card(MAX_LIKE, "2 items", nan="gives NaN")
 def relvar(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give (max - min) / max, the relative variation of DEBS 2012 query 2.
 
@@ -128,7 +159,7 @@ def relvar(column: str | None = None, *, where: Where = None, dtype: ItemType | 
     0.75
     """
     return minmax(column, where=where, dtype=dtype).replace(
-        name="relvar", lower_function=_relative_variation, natives=_numeric("minmax", "relvar")
+        name="relvar", lower_function=_relative_variation, natives=_numeric("minmax", "relvar"), result=Result("real")
     )
 
 
@@ -149,6 +180,7 @@ def _arg(name: str, better: Before, column: str | None, of: str | None, where: W
             where,
             dtype,
             natives=_numeric(name, "time"),
+            result=Result("time"),
         )
 
     # The whole record is the item: its column decides, another column is the answer.
@@ -169,9 +201,12 @@ def _arg(name: str, better: Before, column: str | None, of: str | None, where: W
         where,
         "object",
         params=(("by", column), ("of", of)),
+        reads=("by", "of"),
+        result=Result("value", column=of),
     )
 
 
+@card(MAX_LIKE, "1 item and its time", nan=LARGEST)
 def argmin(
     column: str | None = None, *, of: str | None = None, by: str | None = None, where: Where = None, dtype: ItemType | None = None
 ) -> Aggregation:
@@ -185,6 +220,7 @@ def argmin(
     return _arg("argmin", _less, column or by, of, where, dtype)
 
 
+@card(MAX_LIKE, "1 item and its time", nan=LARGEST)
 def argmax(
     column: str | None = None, *, of: str | None = None, by: str | None = None, where: Where = None, dtype: ItemType | None = None
 ) -> Aggregation:
@@ -221,9 +257,11 @@ def _counted(name: str, better: Before, column: str | None, where: Where, dtype:
         where,
         dtype,
         natives=_numeric(name, "count"),
+        result=Result("integer"),
     )
 
 
+@card(MAX_LIKE, "1 item and a count", nan=LARGEST)
 def mincount(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Count how often the least item occurs.
 
@@ -235,6 +273,7 @@ def mincount(column: str | None = None, *, where: Where = None, dtype: ItemType 
     return _counted("mincount", _less, column, where, dtype)
 
 
+@card(MAX_LIKE, "1 item and a count", nan=LARGEST)
 def maxcount(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Count how often the greatest item occurs: the papers' running example.
 

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 from sash.agg.arguments import Where, column_and, plain, positive
 from sash.agg.base import Aggregation, ItemType, Traits
+from sash.agg.card import LARGEST, MAX_LIKE, card
+from sash.agg.forms import Rank, Result
 
-__all__ = ["M4", "Point", "bottom_k", "m4", "top_k"]
+__all__ = ["bottom_k", "m4", "top_k"]
 
 Sorted = tuple[tuple[Any, ...], int]  # in order, without NaN; and how many NaN there were
 
@@ -50,9 +52,24 @@ def _ranked(name: str, k: int, top: bool, column: str | None, where: Where, dtyp
         return [*nans, *p[0]][:k] if top else [*p[0], *nans][:k]
 
     traits = Traits(commutative=True, size_preserving=False)
-    return Aggregation(name, ((), 0), lift_ordered, combine, lower, None, traits, column, where, dtype, params=(("k", k),))
+    return Aggregation(
+        name,
+        ((), 0),
+        lift_ordered,
+        combine,
+        lower,
+        None,
+        traits,
+        column,
+        where,
+        dtype,
+        params=(("k", k),),
+        result=Result("values"),
+        rank=Rank("largest" if top else "smallest", k=k),
+    )
 
 
+@card(MAX_LIKE, "up to k items, sorted", example="3", cost="O(k)", nan=LARGEST)
 def top_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """List the k largest items, largest first. Partial: up to k items; a combine merges them in O(k).
 
@@ -65,6 +82,7 @@ def top_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: Item
     return _ranked("top_k", positive(k, "k", "top_k"), True, column, where, dtype)
 
 
+@card(MAX_LIKE, "up to k items, sorted", example="3", cost="O(k)", nan=LARGEST)
 def bottom_k(column: Any = None, k: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """List the k smallest items, smallest first. Partial: up to k items; a combine merges them in O(k).
 
@@ -113,6 +131,7 @@ def _combine_corners(a: Corners | None, b: Corners | None) -> Corners | None:
     return (a[0], low, high, b[3])
 
 
+@card(MAX_LIKE, "4 items and their times", nan=LARGEST)
 def m4(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the first, least, greatest and last item, each with its time: M4 of Jugel et al. Ties go to the oldest.
 

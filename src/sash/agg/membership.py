@@ -10,6 +10,8 @@ from typing import Any, Final
 from sash import codec
 from sash.agg.arguments import Where, plain
 from sash.agg.base import INT64_MAX, INT64_MIN, Aggregation, ItemType, Native, Traits
+from sash.agg.card import AN_ITEM, SKETCH, card
+from sash.agg.forms import Result
 
 __all__ = ["bloom"]
 
@@ -39,6 +41,7 @@ def _seed(x: Any) -> int:
         raise TypeError(f"{x!r} can't be hashed. bloom takes numbers, text, dates, bytes and tuples of them.") from None
 
 
+@card(SKETCH, "4,096 bits", cost="O(bits)", error="2.2% wrongly present at 500 items; never wrongly absent", nan=AN_ITEM)
 def bloom(
     column: str | None = None, *, bits: int = 4096, hashes: int = 4, where: Where = None, dtype: ItemType | None = None
 ) -> Aggregation:
@@ -90,6 +93,7 @@ def bloom(
         where,
         dtype,
         run_time=run_time,
+        result=Result("integer"),
         from_native=lambda stored: int.from_bytes(stored, "little"),
         params=tuple((k, v) for k, v, usual in (("bits", bits, 4096), ("hashes", hashes, 4)) if v != usual),
     )

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from sash.agg.arguments import Where, column_and, plain
 from sash.agg.base import Aggregation, ItemType, Traits
+from sash.agg.card import AN_ITEM, SUM_LIKE, card
 
-__all__ = ["LinReg", "histogram", "linreg", "naive_bayes"]
+__all__ = ["histogram", "linreg", "naive_bayes"]
 
 
 class LinReg(NamedTuple):
@@ -74,6 +75,7 @@ def _lower_line(p: Line) -> LinReg | None:
     return LinReg(slope, x - slope * t, tx * tx / (tt * xx) if xx else 1.0)
 
 
+@card(SUM_LIKE, "count, two means, three sums of products")
 def linreg(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Fit a line against time; None below two different times. A flat line has r2 = 1, as in Spark.
 
@@ -88,6 +90,7 @@ def linreg(column: str | None = None, *, where: Where = None, dtype: ItemType | 
     )
 
 
+@card(SUM_LIKE, "1 count per bin", example="[0, 10, 20]", cost="O(bins)", nan="is in no bin")
 def histogram(column: Any = None, edges: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Count the items between edges, by NumPy's rule: each bin holds its lower edge, the last one both; others are left out.
 
@@ -129,6 +132,7 @@ def histogram(column: Any = None, edges: Any = None, *, where: Where = None, dty
         dtype,
         params=(("edges", bounds),),
         exact_inverse=True,
+        counts=True,
     )
 
 
@@ -177,6 +181,7 @@ def _predict(model: Model, features: Any, smoothing: float) -> Any:
     return best
 
 
+@card(SUM_LIKE, "counts of labels, and of their features' values", cost="O(size of the model)", nan=AN_ITEM)
 def naive_bayes(
     column: str | None = None,
     *,

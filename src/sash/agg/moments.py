@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sash.agg.base import Aggregation, ItemType, Native, Traits
+from sash.agg.card import SUM_LIKE, card
+from sash.agg.forms import Result
 
 __all__ = ["kurtosis", "skew", "std", "var"]
 
@@ -97,10 +99,11 @@ def _moment(name: str, lower: Callable[[Moments], float | None], column: str | N
     def native(item_type: ItemType) -> Native | None:
         return None if item_type == "object" else Native("moments", (), (name,), None)
 
-    zero = (0, 0.0, 0.0, 0.0, 0.0)
-    return Aggregation(name, zero, _lift, _combine, lower, _inverse, Traits(commutative=True), column, where, dtype, natives=native)
+    zero, traits, kind = (0, 0.0, 0.0, 0.0, 0.0), Traits(commutative=True), Result("real")
+    return Aggregation(name, zero, _lift, _combine, lower, _inverse, traits, column, where, dtype, natives=native, result=kind)
 
 
+@card(SUM_LIKE, "count, mean and sums of powers of deviations up to 4")
 def var(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the sample variance (ddof=1); None below two items.
 
@@ -111,6 +114,7 @@ def var(column: str | None = None, *, where: Where = None, dtype: ItemType | Non
     return _moment("var", _var, column, where, dtype)
 
 
+@card(SUM_LIKE, "as var")
 def std(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the sample standard deviation (ddof=1); None below two items.
 
@@ -122,6 +126,7 @@ def std(column: str | None = None, *, where: Where = None, dtype: ItemType | Non
     return _moment("std", _std, column, where, dtype)
 
 
+@card(SUM_LIKE, "as var")
 def skew(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the adjusted sample skewness, as pandas does; None below three items.
 
@@ -133,6 +138,7 @@ def skew(column: str | None = None, *, where: Where = None, dtype: ItemType | No
     return _moment("skew", _skew, column, where, dtype)
 
 
+@card(SUM_LIKE, "as var")
 def kurtosis(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the adjusted sample excess kurtosis, as pandas does; None below four items.
 

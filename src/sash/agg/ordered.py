@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sash.agg.base import Aggregation, ItemType, Native, Traits
+from sash.agg.card import AN_ITEM, ORDERED, card
+from sash.agg.forms import Result, Tile
 
 __all__ = ["collect", "concat", "first", "last"]
 
@@ -20,9 +22,25 @@ def _end(name: str, combine: Callable[[Any, Any], Any], column: str | None, wher
     def native(item_type: ItemType) -> Native | None:
         return None if item_type == "object" else Native(name, (), ("value",), None)
 
-    return Aggregation(name, None, _lift, combine, lambda p: p, None, Traits(selective=True), column, where, dtype, natives=native)
+    return Aggregation(
+        name,
+        None,
+        _lift,
+        combine,
+        lambda p: p,
+        None,
+        Traits(selective=True),
+        column,
+        where,
+        dtype,
+        natives=native,
+        ties=True,
+        result=Result("value"),
+        tile=Tile("value"),
+    )
 
 
+@card(ORDERED, "1 item", nan=AN_ITEM)
 def first(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the oldest item that is not null.
 
@@ -33,6 +51,7 @@ def first(column: str | None = None, *, where: Where = None, dtype: ItemType | N
     return _end("first", lambda a, b: b if a is None else a, column, where, dtype)
 
 
+@card(ORDERED, "1 item", nan=AN_ITEM)
 def last(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the youngest item that is not null.
 
@@ -43,6 +62,7 @@ def last(column: str | None = None, *, where: Where = None, dtype: ItemType | No
     return _end("last", lambda a, b: a if b is None else b, column, where, dtype)
 
 
+@card(ORDERED, "all items", cost="O(n)", nan=AN_ITEM)
 def collect(column: str | None = None, *, where: Where = None) -> Aggregation:
     """List the items, oldest first. A combine copies both lists: O(n).
 
@@ -52,9 +72,11 @@ def collect(column: str | None = None, *, where: Where = None) -> Aggregation:
     ['b', 'c']
     """
     traits = Traits(size_preserving=False)
-    return Aggregation("collect", (), lambda x, t: (x,), lambda a, b: a + b, list, None, traits, column, where, "object")
+    kind = Result("values")
+    return Aggregation("collect", (), lambda x, t: (x,), lambda a, b: a + b, list, None, traits, column, where, "object", result=kind)
 
 
+@card(ORDERED, "all text", cost="O(n)", nan="is refused")
 def concat(column: str | None = None, *, sep: str = "", where: Where = None) -> Aggregation:
     """Join text items, oldest first.
 
@@ -74,4 +96,5 @@ def concat(column: str | None = None, *, sep: str = "", where: Where = None) -> 
 
     params = (("sep", sep),) if sep else ()
     traits = Traits(size_preserving=False)
-    return Aggregation("concat", None, lift, combine, lambda p: p, None, traits, column, where, "object", params=params)
+    kind = Result("text")
+    return Aggregation("concat", None, lift, combine, lambda p: p, None, traits, column, where, "object", params=params, result=kind)

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from sash.agg.arguments import Where, column_and, plain, positive
 from sash.agg.base import Aggregation, ItemType, Traits
+from sash.agg.card import LARGEST, MEDIAN_LIKE, card
+from sash.agg.forms import PICKING, Rank, Result
 from sash.agg.largest import Sorted, lift_ordered, merge_ordered
 
-__all__ = ["INTERPOLATIONS", "MEDIAN_LIKE", "PICKING", "distinct", "ith_smallest", "median", "place", "quantile"]
+__all__ = ["distinct", "ith_smallest", "median", "quantile"]
 
 # Where in n sorted items, from 0, the quantile q lies, for NumPy's continuous methods. "floor" is the tutorial's rule.
 _VIRTUAL: Final[dict[str, Callable[[int, float], float]]] = {
@@ -34,8 +36,6 @@ _VIRTUAL: Final[dict[str, Callable[[int, float], float]]] = {
     "normal_unbiased": lambda n, q: n * q + (3 / 8 + q * (1 / 4)) - 1,
 }
 INTERPOLATIONS: Final = tuple(_VIRTUAL)
-MEDIAN_LIKE: Final = ("median", "quantile", "ith_smallest", "distinct")  # what swag.OrderStatistics computes
-PICKING: Final = {"lower", "higher", "nearest", "floor", "inverted_cdf", "closest_observation"}
 
 
 def _closest(v: float) -> int:
@@ -111,9 +111,24 @@ def _quantile(
         return _between(_select(p, i), _select(p, i + 1) if g else None, g)
 
     traits = Traits(commutative=True, size_preserving=False, parametric=True)
-    return Aggregation(name, ((), 0), lift_ordered, _combine, lower, None, traits, column, where, dtype, params=params)
+    return Aggregation(
+        name,
+        ((), 0),
+        lift_ordered,
+        _combine,
+        lower,
+        None,
+        traits,
+        column,
+        where,
+        dtype,
+        params=params,
+        result=Result("real"),
+        rank=Rank("quantile", q, interpolation),
+    )
 
 
+@card(MEDIAN_LIKE, "all items, sorted", cost="O(n)", nan=LARGEST)
 def median(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the middle item, or the mean of the two in the middle; ``arg`` asks for another quantile.
 
@@ -125,6 +140,7 @@ def median(column: str | None = None, *, where: Where = None, dtype: ItemType | 
     return _quantile("median", 0.5, "linear", column, where, dtype, ())
 
 
+@card(MEDIAN_LIKE, "all items, sorted", example="0.9", cost="O(n)", nan=LARGEST)
 def quantile(
     column: Any = None, q: Any = None, *, interpolation: str = "linear", where: Where = None, dtype: ItemType | None = None
 ) -> Aggregation:
@@ -145,6 +161,7 @@ def quantile(
     return _quantile("quantile", q, interpolation, column, where, dtype, (("q", q), ("interpolation", interpolation)))
 
 
+@card(MEDIAN_LIKE, "all items, sorted", example="2", cost="O(n)", nan=LARGEST)
 def ith_smallest(column: Any = None, i: Any = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the i-th smallest item, counted from 1; None where there are fewer. ``arg`` asks for another i.
 
@@ -162,7 +179,21 @@ def ith_smallest(column: Any = None, i: Any = None, *, where: Where = None, dtyp
         return _select(p, wanted - 1) if wanted <= len(p[0]) + p[1] else None
 
     traits = Traits(commutative=True, size_preserving=False, parametric=True)
-    return Aggregation("ith_smallest", ((), 0), lift_ordered, _combine, lower, None, traits, column, where, dtype, params=(("i", i),))
+    return Aggregation(
+        "ith_smallest",
+        ((), 0),
+        lift_ordered,
+        _combine,
+        lower,
+        None,
+        traits,
+        column,
+        where,
+        dtype,
+        params=(("i", i),),
+        result=Result("value"),
+        rank=Rank("ith_smallest", k=i),
+    )
 
 
 Different = tuple[frozenset[Any], bool]  # the items, and whether NaN is among them
@@ -182,6 +213,7 @@ def _combine_different(a: Different, b: Different) -> Different:
     return (a[0] | b[0] if a[0] and b[0] else a[0] or b[0], a[1] or b[1])
 
 
+@card(MEDIAN_LIKE, "the different items", cost="O(n)", nan="is one of the items")
 def distinct(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Count the different items; NaN is one of them, and 1 is 1.0.
 
@@ -193,5 +225,16 @@ def distinct(column: str | None = None, *, where: Where = None, dtype: ItemType 
     traits = Traits(commutative=True, size_preserving=False)
     zero: Different = (frozenset(), False)
     return Aggregation(
-        "distinct", zero, _lift_different, _combine_different, lambda p: len(p[0]) + p[1], None, traits, column, where, dtype
+        "distinct",
+        zero,
+        _lift_different,
+        _combine_different,
+        lambda p: len(p[0]) + p[1],
+        None,
+        traits,
+        column,
+        where,
+        dtype,
+        result=Result("integer"),
+        rank=Rank("distinct"),
     )

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from sash.agg.base import Aggregation, ItemType, Native, Traits, fits_int64
+from sash.agg.card import AN_ITEM, SUM_LIKE, card
+from sash.agg.custom import struct
+from sash.agg.forms import Result, Sql, Tile
 
 __all__ = ["all", "any", "bit_and", "bit_or", "count", "geomean", "mean", "product", "sum"]
 
@@ -38,6 +41,7 @@ def _subtract_pairs(whole: tuple[Any, ...], oldest: tuple[Any, ...]) -> tuple[An
     return tuple(map(operator.sub, whole, oldest))
 
 
+@card(SUM_LIKE, "1 integer", nan=AN_ITEM)
 def count(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Count the items that are not null.
 
@@ -58,9 +62,14 @@ def count(column: str | None = None, *, where: Where = None, dtype: ItemType | N
         dtype,
         natives=_kernel("count", "count"),
         exact_inverse=True,
+        counts=True,
+        result=Result("integer"),
+        tile=Tile("count"),
+        sql=Sql((("count", "sum"),), "any"),
     )
 
 
+@card(SUM_LIKE, "1 number; 128 bits for integers")
 def sum(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Add the items up; integers exactly, with OverflowError where the result does not fit int64.
 
@@ -80,10 +89,24 @@ def sum(column: str | None = None, *, where: Where = None, dtype: ItemType | Non
         where,
         dtype,
         natives=_kernel("sum", "sum"),
+        in_slices=_kernel("mean", "sum_or_none"),  # a sum that knows how many it has added: of none, it is null
         exact_inverse=True,
+        null_in_frames=True,
+        result=Result("sum"),
+        tile=Tile("value"),
+        sql=Sql((("sum", "sum"),), "numbers"),
     )
 
 
+def _sum_and_count(a: Aggregation) -> Aggregation:
+    return struct(sum=sum(a.column, where=a.where, dtype=a.dtype), count=count(a.column, where=a.where, dtype=a.dtype))
+
+
+def _join_mean(total: Any, n: Any) -> tuple[Any, int]:
+    return (0 if total is None else total, n or 0)
+
+
+@card(SUM_LIKE, "sum and count")
 def mean(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Average the items; a float, also of integers.
 
@@ -104,6 +127,9 @@ def mean(column: str | None = None, *, where: Where = None, dtype: ItemType | No
         dtype,
         natives=_kernel("mean", "mean"),
         exact_inverse=True,
+        result=Result("real"),
+        tile=Tile("mean", ("sum", "count"), _sum_and_count, _join_mean),
+        sql=Sql((("sum", "sum"), ("count", "sum")), "numbers", ratio=True),
     )
 
 
@@ -125,6 +151,7 @@ def _lower_geomean(p: tuple[float, int, int, int]) -> float | None:
     return 0.0 if zeros else math.exp(logs / n)
 
 
+@card(SUM_LIKE, "sum of logarithms, counts of items, zeros and negatives")
 def geomean(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the geometric mean: 0 while a zero is in the window, NaN while a negative is.
 
@@ -144,6 +171,7 @@ def geomean(column: str | None = None, *, where: Where = None, dtype: ItemType |
         where,
         dtype,
         natives=_kernel("geomean", "geomean"),
+        result=Result("real"),
     )
 
 
@@ -155,6 +183,7 @@ def _inverse_product(whole: tuple[float, int, int], oldest: tuple[float, int, in
     return (whole[0] / oldest[0], whole[1] - oldest[1], whole[2] - oldest[2])
 
 
+@card(SUM_LIKE, "product of the non-zeros, counts of zeros and items")
 def product(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Multiply the items, as float64; zeros are counted apart, so that they leave again.
 
@@ -174,6 +203,7 @@ def product(column: str | None = None, *, where: Where = None, dtype: ItemType |
         where,
         dtype,
         natives=_kernel("product", "product"),
+        result=Result("real"),
     )
 
 
@@ -193,9 +223,12 @@ def _truth(
         dtype,
         natives=_kernel("truth", name),
         exact_inverse=True,
+        counts=True,
+        result=Result("truth"),
     )
 
 
+@card(SUM_LIKE, "counts of true items and of all", nan="is true")
 def any(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Tell whether some item is true.
 
@@ -207,6 +240,7 @@ def any(column: str | None = None, *, where: Where = None, dtype: ItemType | Non
     return _truth("any", lambda p: p[0] > 0 if p[1] else None, column, where, dtype)
 
 
+@card(SUM_LIKE, "counts of true items and of all", nan="is true")
 def all(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Tell whether every item is true.
 
@@ -230,10 +264,23 @@ def _bits(name: str, operation: Callable[[int, int], int], column: str | None, w
         return b if a is None else a if b is None else operation(a, b)
 
     return Aggregation(
-        name, None, _whole, combine, fits_int64, None, _SUM_LIKE, column, where, "int64", natives=_kernel(name, "bits", int_only=True)
+        name,
+        None,
+        _whole,
+        combine,
+        fits_int64,
+        None,
+        _SUM_LIKE,
+        column,
+        where,
+        "int64",
+        natives=_kernel(name, "bits", int_only=True),
+        result=Result("integer"),
+        tile=Tile("value"),
     )
 
 
+@card(SUM_LIKE, "1 integer", nan="is refused")
 def bit_and(column: str | None = None, *, where: Where = None) -> Aggregation:
     """Keep the bits that are set in every item.
 
@@ -245,6 +292,7 @@ def bit_and(column: str | None = None, *, where: Where = None) -> Aggregation:
     return _bits("bit_and", operator.and_, column, where)
 
 
+@card(SUM_LIKE, "1 integer", nan="is refused")
 def bit_or(column: str | None = None, *, where: Where = None) -> Aggregation:
     """Keep the bits that are set in some item.
 

@@ -187,12 +187,10 @@ def _check_columns(
         if not isinstance(aggregation, Aggregation):
             raise DefinitionError(f"aggs[{name!r}] is {aggregation!r}, not an aggregation. Use sash.agg, e.g. agg.sum('fare').")
         for role, part in _parts(name, aggregation):
-            params = dict(part.params)
-            if part.column is None and params.get("by") is None and part.name != "count" and not part.callables:
+            if part.lacks_column:
                 raise DefinitionError(f"{role} has no column. Name it: agg.{part.name}('column').")
-            for argument, used in (("column", part.column), ("where", part.where), ("by", params.get("by")), ("of", params.get("of"))):
-                if isinstance(used, str):
-                    columns.require(f"{role} {argument}", used)
+            for argument, used in part.columns():
+                columns.require(f"{role} {argument}", used)
     return keys, tuple(aggs.items())
 
 
@@ -212,8 +210,7 @@ def _used(
     for _, part in (pair for name, a in aggs for pair in _parts(name, a)):
         if callable(part.where) or (part.column is None and part.callables):
             return columns.names  # these see the whole row
-        params = dict(part.params)
-        read += [part.column, part.where, params.get("by"), params.get("of")]
+        read += [column for _, column in part.columns()]
     return tuple(dict.fromkeys(name for name in (*keys, time, *read, tie) if isinstance(name, str)))
 
 

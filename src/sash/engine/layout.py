@@ -170,13 +170,13 @@ class Leaf:
         a = self.aggregation
         accepted = rows.accepted(a.where)
         if self.is_native:
-            if a.column is None or a.name == "count":
+            if a.column is None or not a.looks_at_items:
                 values, there = None, None if a.column is None else present(rows.batch.column(a.column))
             else:
                 values, there = rows.numbers(a.column, self.items)
             if accepted is not None:
                 there = accepted if there is None else accepted & there
-            ties, tied = rows.ties if a.name in ("first", "last") else (None, None)
+            ties, tied = rows.ties if a.ties else (None, None)
             return self.column.lift(places, slices, values, there, rows.times, ties, tied)
         items = rows.records if a.column is None else items_of(rows.batch.column(a.column))
         beside = items_of(rows.batch.column(rows.query.tie)) if rows.query.tie and self.column.ordered else None
@@ -227,14 +227,11 @@ class Layout:
         items = item_type(a, column)
         type_ = result_type(a, query.schema, query.time)
         tie = None if query.tie is None else query.schema.field(query.tie).type
-        if not (a.name in ("first", "last") and tie is not None and not is_integer(tie) and not is_real(tie)):
-            native = a.native("int64" if a.name == "count" else items)  # type: ignore[arg-type]
-            if native is not None:
-                # Spark's sum of nothing is null: a sum that knows how many it has added.
-                kernel, how = ("mean", ["sum_or_none"]) if native.kernel == "sum" else (native.kernel, list(native.lowers))
-                prototype = _core.slice_column(kernel, items, list(native.params))
-                if prototype is not None:
-                    return Leaf(a, type_, items, prototype, how, a.exact_inverse and items != "float64")
+        if not a.ties or tie is None or is_integer(tie) or is_real(tie):
+            native = a.slice_kernel(items)
+            prototype = None if native is None else _core.slice_column(native.kernel, items, list(native.params))
+            if native is not None and prototype is not None:
+                return Leaf(a, type_, items, prototype, list(native.lowers), a.inverts_exactly(items))
         if column is not None and not a.callables:
             check_items(a, column, type_)
         return Leaf(a, type_, "object", ObjectColumn(a))

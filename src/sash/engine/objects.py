@@ -125,7 +125,7 @@ class ObjectColumn:
 
     def _lower(self, slot: Slot) -> Any:
         if slot is None:
-            return None if self.aggregation.name == "sum" else self.aggregation.lower_function(self.aggregation.zero)
+            return None if self.aggregation.null_in_frames else self.aggregation.empty
         return self.aggregation.lower_function(slot[0])
 
     def _two_stacks(self, slots: list[Slot], starts: Sequence[int], ends: Sequence[int]) -> list[Any]:

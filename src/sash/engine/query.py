@@ -307,10 +307,7 @@ class Query:
 def _columns(aggregation: "Aggregation") -> "Iterator[str]":
     for _, part in aggregation.parts:
         yield from _columns(part)
-    params = dict(aggregation.params)
-    for name in (aggregation.column, aggregation.where, params.get("by"), params.get("of")):
-        if isinstance(name, str):
-            yield name
+    yield from (column for _, column in aggregation.columns())
 
 
 def _difference(name: str, stored: Any, mine: Any) -> str:

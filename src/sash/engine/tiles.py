@@ -12,13 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sash import agg, codec
+from sash import agg
 from sash.agg import Aggregation
-from sash.agg.sketches import sketch_of
 
 __all__ = ["tile_aggregation", "tile_partial"]
-
-_PLAIN = ("count", "sum", "min", "max", "first", "last", "bit_and", "bit_or")
 
 
 def tile_aggregation(aggregation: Aggregation) -> Aggregation:
@@ -30,15 +27,9 @@ def tile_aggregation(aggregation: Aggregation) -> Aggregation:
     a = aggregation
     if a.parts:
         return agg.struct(**{name: tile_aggregation(part) for name, part in a.parts})
-    if a.name in _PLAIN and not a.callables:
-        return a
-    common: dict[str, Any] = {"where": a.where, "dtype": a.dtype}
-    if a.name == "mean" and not a.callables:
-        return agg.struct(sum=agg.sum(a.column, **common), count=agg.count(a.column, **common))
-    if a.name in ("minmax", "relvar") and not a.callables:
-        return agg.minmax(a.column, **common)
-
-    sketch = sketch_of(a)
+    if a.tile is not None:
+        made: Aggregation = a if a.tile.of is None else a.tile.of(a)
+        return made
 
     def lift(x: Any, time: Any) -> Any:
         return a.lift_function(x, time)
@@ -46,7 +37,7 @@ def tile_aggregation(aggregation: Aggregation) -> Aggregation:
     return agg.define(
         lift=lift,
         combine=lambda older, newer: a.combine_function(older, newer),
-        lower=sketch.store if sketch else codec.encode,
+        lower=a.blob.write,
         identity=a.identity(),
         commutative=a.commutative,
         name=f"tile of {a!r}" if a.named else None,
@@ -65,10 +56,8 @@ def tile_partial(aggregation: Aggregation, value: Any) -> Any:
     a = aggregation
     if a.parts:
         return tuple(tile_partial(part, value[name]) for name, part in a.parts)
-    if a.name in _PLAIN and not a.callables:
+    if a.tile is None:
+        return a.blob.read(bytes(value))
+    if a.tile.join is None:
         return a.identity() if value is None else value
-    if a.name == "mean" and not a.callables:
-        return (0 if value["sum"] is None else value["sum"], value["count"])
-    if a.name in ("minmax", "relvar") and not a.callables:
-        return None if value is None or value["min"] is None else (value["min"], value["max"])
-    return bytes(value) if sketch_of(a) else codec.decode(bytes(value))
+    return a.tile.join(*(None if value is None else value[name] for name in a.tile.fields))

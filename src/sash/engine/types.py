@@ -8,13 +8,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sash.agg import Aggregation
+    from sash.agg.base import ItemType
+    from sash.agg.forms import Result
 
 __all__ = ["check_items", "item_type", "items_of", "key_width", "order_key", "result_type", "value_of", "value_type"]
-
-_COUNTS = ("count", "distinct", "approx_distinct", "mincount", "maxcount")
-_VALUES = ("min", "max", "first", "last", "ith_youngest", "ith_smallest")
-_LISTS = ("collect", "first_k", "last_k", "top_k", "bottom_k")
-_REALS = ("mean", "var", "std", "skew", "kurtosis", "geomean", "product", "relvar", "median", "quantile", "approx_quantile")
 
 
 def is_integer(type_: "pa.DataType") -> bool:
@@ -31,11 +28,11 @@ def is_real(type_: "pa.DataType") -> bool:
     return bool(t.is_floating(type_))
 
 
-def item_type(aggregation: "Aggregation", column: "pa.DataType | None") -> str:
+def item_type(aggregation: "Aggregation", column: "pa.DataType | None") -> "ItemType":
     """int64, float64 or object: what the aggregation says, else what the column is."""
     if column is None:
         return "object"
-    natural = "int64" if is_integer(column) else "float64" if is_real(column) else "object"
+    natural: ItemType = "int64" if is_integer(column) else "float64" if is_real(column) else "object"
     asked = aggregation.dtype
     if asked is None or asked == natural or asked == "object" or (asked == "float64" and natural == "int64"):
         return asked or natural
@@ -58,44 +55,50 @@ def result_type(aggregation: "Aggregation", schema: "pa.Schema", time: str) -> "
     """The Arrow type of an aggregation's results over rows of this schema."""
     import pyarrow as pa
 
-    name = aggregation.name
     column = None if aggregation.column is None else schema.field(aggregation.column).type
-    if aggregation.callables:
-        return _probed(aggregation, schema, column)
     if aggregation.parts:
         return pa.struct([pa.field(part, result_type(a, schema, time)) for part, a in aggregation.parts])
-    if name in _COUNTS:
+    found = None if aggregation.result is None else _type_of(aggregation.result, aggregation, column, schema, time)
+    return _probed(aggregation, schema, column) if found is None else found
+
+
+def _type_of(
+    result: "Result", aggregation: "Aggregation", column: "pa.DataType | None", schema: "pa.Schema", time: str
+) -> "pa.DataType | None":
+    """Turn what an aggregation says of its result into an Arrow type; None where that is of the items, and they have no column."""
+    import pyarrow as pa
+
+    match result.kind:
+        case "integer":
+            return pa.int64()
+        case "real":
+            return pa.float64()
+        case "truth":
+            return pa.bool_()
+        case "text":
+            return pa.string()
+        case "time":
+            return schema.field(time).type
+    if result.column is not None:
+        return value_type(schema.field(result.column).type)
+    if column is None:
+        return None
+    if result.kind == "sum":
+        return _sum_type(aggregation, column)
+    if result.kind == "fields":
+        return pa.struct([(name, _type_of(part, aggregation, column, schema, time)) for name, part in result.fields])
+    value = pa.float64() if aggregation.dtype == "float64" else value_type(column)
+    return pa.list_(value) if result.kind == "values" else value
+
+
+def _sum_type(aggregation: "Aggregation", column: "pa.DataType") -> "pa.DataType":
+    import pyarrow as pa
+
+    if pa.types.is_decimal(column):  # ten digits more than its items, as in Spark
+        return pa.decimal128(min(column.precision + 10, 38), column.scale)
+    if item_type(aggregation, column) == "int64":
         return pa.int64()
-    if name in ("any", "all"):
-        return pa.bool_()
-    if name in ("argmin", "argmax"):
-        of = dict(aggregation.params).get("of")
-        return schema.field(time).type if of is None else value_type(schema.field(of).type)
-    if name in _REALS:
-        return pa.float64()
-    if name in ("bit_and", "bit_or"):
-        return pa.int64()
-    if name == "concat":
-        return pa.string()
-    if column is not None:
-        if name == "sum" and pa.types.is_decimal(column):  # ten digits more than its items, as in Spark
-            return pa.decimal128(min(column.precision + 10, 38), column.scale)
-        if name == "sum":
-            return (
-                pa.int64()
-                if item_type(aggregation, column) == "int64"
-                else pa.float64()
-                if is_integer(column) or is_real(column)
-                else column
-            )
-        value = pa.float64() if aggregation.dtype == "float64" else value_type(column)
-        if name in _VALUES:
-            return value
-        if name in _LISTS:
-            return pa.list_(value)
-        if name == "minmax":
-            return pa.struct([("min", value), ("max", value)])
-    return _probed(aggregation, schema, column)
+    return pa.float64() if is_integer(column) or is_real(column) else column
 
 
 _SAMPLES: dict[str, Any] = {"int64": 1, "float64": 1.5}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _KEYS = (T.BooleanType, T.IntegralType, T.DateType, T.TimestampType, T.TimestampNTZType, T.BinaryType, T.DecimalType)
+_SUMMED = (T.IntegralType, T.FloatType, T.DoubleType)
 _ORDERED = (T.BooleanType, T.IntegralType, T.FractionalType, T.DateType, T.TimestampType, T.TimestampNTZType)
 
 
@@ -52,7 +53,8 @@ def jvm_slices(df: DataFrame, query: Query) -> JvmSlices | str:
         parts = _parts(a, f"__sash_{i}")
         slices += [column.alias(part) for part, (column, _) in parts.items()]
         over |= {part: aggregation for part, (_, aggregation) in parts.items()}
-        results[name] = F.try_divide(*(F.col(part).cast("double") for part in parts)) if a.name == "mean" else F.col(*parts)
+        assert a.sql is not None
+        results[name] = F.try_divide(*(F.col(part).cast("double") for part in parts)) if a.sql.ratio else F.col(*parts)
     keys = [F.col(quoted(name)) for name in query.keys]
     pane = from_micros(start, df.schema[query.time].dataType).alias(query.time)
     rows = df.filter(F.col(quoted(query.time)).isNotNull()).groupBy(*keys, pane).agg(*slices)
@@ -66,17 +68,12 @@ def _parts(a: Aggregation, name: str) -> dict[str, tuple[Column, Aggregation]]:
     column = F.lit(1) if a.column is None else F.col(quoted(a.column))
     if isinstance(a.where, str):
         column = F.when(F.col(quoted(a.where)), column)
-    match a.name:
-        case "min":
-            return {name: (F.min(column), agg.min(name))}
-        case "max":
-            return {name: (F.max(column), agg.max(name))}
-        case "count":
-            return {name: (F.count(column), agg.sum(name))}
-        case "sum":
-            return {name: (F.sum(column), agg.sum(name))}
-        case _:
-            return {name: (F.sum(column), agg.sum(name)), f"{name}_n": (F.count(column), agg.sum(f"{name}_n"))}
+    assert a.sql is not None
+    names = [name, f"{name}_n"]
+    return {
+        part: (getattr(F, function)(column), getattr(agg, joined)(part))
+        for part, (function, joined) in zip(names, a.sql.parts, strict=False)
+    }
 
 
 def _reason(df: DataFrame, query: Query) -> str:
@@ -96,14 +93,8 @@ def _reason(df: DataFrame, query: Query) -> str:
             return f"where={a.where!r} of {name!r} is no column of truth values"
         if a.parts or a.callables or callable(a.where) or a.dtype is not None:
             return f"{name!r} is more than one of Spark's functions"
-        if not (
-            a.name == "count" or (a.name in ("min", "max") and isinstance(kind, _ORDERED)) or (a.name in ("sum", "mean") and _summed(kind))
-        ):
+        if a.sql is None or not (a.sql.items == "any" or isinstance(kind, _ORDERED if a.sql.items == "ordered" else _SUMMED)):
             return f"{name!r} needs more of a slice than count, sum, min and max of numbers and times"
-        if isinstance(kind, T.LongType) and (a.name == "mean" or (a.name == "sum" and not ansi)):
+        if isinstance(kind, T.LongType) and a.sql.items == "numbers" and (a.sql.ratio or not ansi):
             return f"the sum of {a.column!r} in a slice may not fit a bigint"
     return ""
-
-
-def _summed(kind: T.DataType | None) -> bool:
-    return isinstance(kind, T.IntegralType | T.FloatType | T.DoubleType)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
 from sash import codec
 from sash._core import KeyedWheelsCore
 from sash.agg.base import Aggregation
+from sash.agg.forms import Tile
 from sash.swag.columns import numbers, objects
 from sash.time import Duration
 from sash.wheel.errors import Misaligned, length_text, time_text
@@ -130,18 +131,17 @@ class KeyedWheels:
                 "Use wheels whose grain is that of the slices."
             )
         columns, together = _key_columns(keys)
-        form, fields = _slice_form(self.aggregation)
-        if form is not None and self._core.dtype != "object":
-            given = _fields(partials, fields)
+        tile = self.aggregation.tile
+        if tile is not None and self._core.dtype != "object":
+            given = _fields(partials, tile.fields)
             read = [numbers(column) for column in given]
             if all(column is not None for column in read):
                 for column in given:
                     if len(column) != len(starts):
                         raise ValueError(f"there are {len(column)} partials but {len(starts)} times. Pass one time per slice.")
-                return self._core.insert_slices(columns, together, form, read, starts)
-        if form is not None and not (form == "value" and isinstance(partials, list)):
-            given = [objects(column) for column in _fields(partials, fields)]
-            partials = _as_partials(self.aggregation, form, given)
+                return self._core.insert_slices(columns, together, tile.form, read, starts)
+        if tile is not None and not (tile.form == "value" and isinstance(partials, list)):
+            partials = _as_partials(self.aggregation, tile, [objects(column) for column in _fields(partials, tile.fields)])
         return self._core.insert_partials(columns, together, list(partials), starts)
 
     def advance_to(self, time: Any) -> None:
@@ -413,24 +413,6 @@ def _arrow_column(column: Any) -> Any:
 
 # --- partials of slices
 
-Form = Literal["value", "count", "mean", "both"]
-
-
-def _slice_form(aggregation: Aggregation) -> tuple[Form | None, tuple[str, ...]]:
-    """How the core makes an aggregation's partials of columns; None where only Python partials will do."""
-    if aggregation.callables or aggregation.parts:
-        return None, ()
-    match aggregation.name:
-        case "sum" | "min" | "max" | "first" | "last" | "bit_and" | "bit_or":
-            return "value", ()
-        case "count":
-            return "count", ()
-        case "mean":
-            return "mean", ("sum", "count")
-        case "minmax" | "relvar":
-            return "both", ("min", "max")
-    return None, ()
-
 
 def _fields(partials: Any, fields: Sequence[str]) -> list[Any]:
     """The columns that partials consist of."""
@@ -452,11 +434,9 @@ def _fields(partials: Any, fields: Sequence[str]) -> list[Any]:
     return [[None if row is None else row[i] for row in rows] for i in range(len(fields))]
 
 
-def _as_partials(aggregation: Aggregation, form: Form, columns: list[list[Any]]) -> list[Any]:
+def _as_partials(aggregation: Aggregation, tile: Tile, columns: list[list[Any]]) -> list[Any]:
     """Columns of plain values as Python partials, for wheels of Python objects."""
+    if tile.join is not None:
+        return [tile.join(*values) for values in zip(*columns, strict=True)]
     zero = aggregation.identity()
-    if form in ("value", "count"):
-        return [zero if value is None else value for value in columns[0]]
-    if form == "mean":
-        return [(0 if total is None else total, count or 0) for total, count in zip(*columns, strict=True)]
-    return [zero if low is None else (low, high) for low, high in zip(*columns, strict=True)]
+    return [zero if value is None else value for value in columns[0]]
