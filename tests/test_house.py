@@ -48,8 +48,8 @@ def decisions_by_name(source: str) -> list[int]:
         elif isinstance(node, ast.Match) and is_a_name(node.subject):
             patterns = [p for case in node.cases for p in ast.walk(case.pattern) if isinstance(p, ast.MatchValue)]
             lines += [p.lineno for p in patterns if AGGREGATIONS & texts(p.value)]
-        elif isinstance(node, ast.Subscript) and is_a_name(node.slice) and (_is_table(node.value) or getattr(node.value, "id", "") in tables):
-            lines.append(node.lineno)
+        elif isinstance(node, ast.Subscript) and is_a_name(node.slice):
+            lines += [node.lineno] if _is_table(node.value) or getattr(node.value, "id", "") in tables else []
     return lines
 
 

@@ -147,7 +147,7 @@ class _Plan:
             native = agg.kernel("int64" if self.numbers[0].dtype.kind == "i" else "float64")
             truth = native is not None and (self.gives("truth") or _gives(native, "truth"))
             floats_by_arrival = order == "arrival" and self.times is not None and self.times.dtype.kind == "f"
-            times_lost = self.gives("time") and self.times is not None and self.times.dtype.kind == "f"
+            times_lost = agg.reads_time and self.times is not None and self.times.dtype.kind == "f"
             if native is not None and len(native.lowers) == 1 and not truth and not floats_by_arrival and not times_lost:
                 self.native = native
         self.ranked = (

@@ -73,6 +73,7 @@ class Aggregation:
     in_slices: Callable[[ItemType], Native | None] | None = None  # the kernel of the engine, where it is another: see slice_kernel()
     exact_inverse: bool = False  # on integers the inverse gives back every bit, so it may be chosen without being asked for
     counts: bool = False  # its partial is of integers whatever the items are, so that its inverse is exact on floats too
+    reads_time: bool = False  # a partial holds the time of its items, not their values alone
     ties: bool = False  # of items with one time, the engine's tie column decides which counts
     null_in_frames: bool = False  # of no value, a frame holds null as in SQL, where a window gives a number
     reads: tuple[str, ...] = ()  # the names of the parameters that are columns

@@ -60,6 +60,7 @@ def struct(**parts: Aggregation) -> Aggregation:
         parts=tuple(parts.items()),
         exact_inverse=every("exact_inverse"),
         counts=every("counts"),
+        reads_time=builtins.any(part.reads_time for part in inner),
     )
 
 
@@ -130,6 +131,7 @@ def define(
         dtype if compiled else "object",
         run_time=run_time,
         callables=True,
+        reads_time=_takes_time(lift),
         named=name is not None,
         source=source,
     )

@@ -180,6 +180,7 @@ def _arg(name: str, better: Before, column: str | None, of: str | None, where: W
             where,
             dtype,
             natives=_numeric(name, "time"),
+            reads_time=True,
             result=Result("time"),
         )
 

@@ -145,4 +145,4 @@ def m4(column: str | None = None, *, where: Where = None, dtype: ItemType | None
     def lower(p: Corners | None) -> M4 | None:
         return None if p is None else M4(*(Point(*corner) for corner in p))
 
-    return Aggregation("m4", None, _lift_corners, _combine_corners, lower, None, Traits(), column, where, dtype)
+    return Aggregation("m4", None, _lift_corners, _combine_corners, lower, None, Traits(), column, where, dtype, reads_time=True)

@@ -84,10 +84,8 @@ def linreg(column: str | None = None, *, where: Where = None, dtype: ItemType | 
     >>> w = DabaLite(agg.linreg()); w.bulk_insert([1.0, 3.0, 5.0], times=[0, 10, 20]); w.query()
     LinReg(slope=0.2, intercept=1.0, r2=1.0)
     """
-    zero = (0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    return Aggregation(
-        "linreg", zero, _lift_line, _combine_line, _lower_line, _inverse_line, Traits(commutative=True), column, where, dtype
-    )
+    zero, traits = (0, 0.0, 0.0, 0.0, 0.0, 0.0), Traits(commutative=True)
+    return Aggregation("linreg", zero, _lift_line, _combine_line, _lower_line, _inverse_line, traits, column, where, dtype, reads_time=True)
 
 
 @card(SUM_LIKE, "1 count per bin", example="[0, 10, 20]", cost="O(bins)", nan="is in no bin")
