@@ -11,6 +11,7 @@ ROOMS = [
     "time",
     "errors",
     "codec",
+    "callables",
     "agg",
     "swag",
     "planner",

@@ -11,12 +11,10 @@ import datetime as dt
 import decimal
 import hashlib
 import struct
-import types
 import zlib
-from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["callable_facts", "decode", "encode", "fingerprint", "seal", "unseal"]
+__all__ = ["decode", "encode", "fingerprint", "seal", "unseal"]
 
 MAGIC: Final = b"SASH"
 VERSION: Final = 1
@@ -66,49 +64,6 @@ def unseal(kind: str, print_: bytes | None, data: bytes) -> bytes:
 def fingerprint(definition: Any) -> bytes:
     """Give 16 bytes that differ when a definition, made of plain data, differs."""
     return hashlib.blake2b(encode(definition), digest_size=16).digest()
-
-
-def callable_facts(function: Callable[..., Any], seen: frozenset[int] = frozenset()) -> Any:
-    """Describe a callable as plain data: its code, constants, defaults, closure, and the globals it uses."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        if isinstance(function, types.BuiltinFunctionType | type) or hasattr(function, "__qualname__"):
-            return ("name", getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
-        call = vars(type(function)).get("__call__")
-        return ("instance", type(function).__qualname__, callable_facts(call, seen) if call is not None else "")
-    if id(code) in seen:
-        return ("again", function.__qualname__)
-    seen |= {id(code)}
-    cells = tuple(_fact(cell.cell_contents, seen) for cell in function.__closure__ or ())
-    used = {name: _fact(function.__globals__[name], seen) for name in sorted(_global_names(code)) if name in function.__globals__}
-    return ("code", _code_facts(code, seen), _fact(function.__defaults__, seen), _fact(function.__kwdefaults__, seen), cells, used)
-
-
-def _global_names(code: types.CodeType) -> set[str]:
-    inner = (_global_names(const) for const in code.co_consts if isinstance(const, types.CodeType))
-    return set(code.co_names).union(*inner)
-
-
-def _code_facts(code: types.CodeType, seen: frozenset[int]) -> Any:
-    consts = tuple(_code_facts(const, seen) if isinstance(const, types.CodeType) else _fact(const, seen) for const in code.co_consts)
-    return (code.co_code, consts, code.co_names, code.co_varnames, code.co_argcount)
-
-
-def _fact(value: Any, seen: frozenset[int]) -> Any:
-    if isinstance(value, types.ModuleType):
-        return ("module", value.__name__)
-    if callable(value):
-        return callable_facts(value, seen)
-    try:
-        encode(value)
-    except TypeError:
-        return (
-            "type",
-            type(value).__module__,
-            type(value).__qualname__,
-            repr(value) if "__repr__" in vars(type(value)) else "",
-        )
-    return value
 
 
 # --- plain data -------------------------------------------------------------------------------------------------------

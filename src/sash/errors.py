@@ -3,7 +3,16 @@
 An error names the value, the rule and the fix, and is raised before anything changed.
 """
 
-__all__ = ["BrokenWindow", "CheckpointMismatch", "DefinitionError", "JavaNotFound", "OutOfOrderError", "SashError", "missing_extra"]
+__all__ = [
+    "BrokenWindow",
+    "CheckpointMismatch",
+    "DefinitionError",
+    "JavaNotFound",
+    "OutOfOrderError",
+    "SashError",
+    "Undescribed",
+    "missing_extra",
+]
 
 
 class SashError(Exception):
@@ -16,6 +25,10 @@ class OutOfOrderError(SashError, ValueError):
 
 class BrokenWindow(SashError, RuntimeError):
     """A callable raised in the middle of a step that could not be undone; clear() makes the window usable again."""
+
+
+class Undescribed(SashError, ValueError):
+    """A definition refers to something that can't be written down exactly, so that it can't be stored, and equals no other."""
 
 
 class DefinitionError(SashError, ValueError):

@@ -8,6 +8,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sash import codec
 from sash.agg.forms import CODEC, Blob, Rank, Result, Sql, Tile
+from sash.callables import value_facts
+from sash.errors import Undescribed
 
 __all__ = ["INT64_MAX", "INT64_MIN", "Aggregation", "ItemType", "Native", "Traits", "fits_int64"]
 
@@ -217,14 +219,14 @@ class Aggregation:
     # --- identity of definitions
 
     def facts(self) -> Any:
-        """Describe the definition as plain data: what a fingerprint covers."""
-        where = codec.callable_facts(self.where) if callable(self.where) else self.where
+        """Describe the definition as plain data: what a fingerprint covers; ``Undescribed`` where that can't be done exactly."""
+        where = value_facts(self.where) if callable(self.where) else self.where
         functions: tuple[Any, ...] = ()
         if self.callables:
             made_of = (self.lift_function, self.combine_function, self.lower_function, self.inverse_function)
-            functions = (*(None if f is None else codec.callable_facts(f) for f in made_of), self.zero)
+            functions = tuple(value_facts(part) for part in (*made_of, self.zero))
         parts = tuple((name, part.facts()) for name, part in self.parts)
-        params = tuple((k, codec.callable_facts(v) if callable(v) else v) for k, v in self.params)
+        params = tuple((k, value_facts(v) if callable(v) else v) for k, v in self.params)
         return (self.name, self.column, where, self.dtype, params, parts, functions)
 
     def fingerprint(self) -> bytes:
@@ -253,10 +255,17 @@ class Aggregation:
         return self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aggregation) and (self is other or self.facts() == other.facts())
+        if self is other or not isinstance(other, Aggregation):
+            return self is other
+        if (self.name, self.column) != (other.name, other.column):
+            return False
+        try:  # by their bytes: 1, 1.0 and True are equal in Python, and not what a definition means by them
+            return codec.encode(self.facts()) == codec.encode(other.facts())
+        except Undescribed:
+            return False
 
     def __hash__(self) -> int:
-        return hash((self.name, self.column, self.params and repr(self.params)))
+        return hash((self.name, self.column, len(self.params)))
 
     def __repr__(self) -> str:
         arguments = [repr(self.column)] if self.column is not None else []

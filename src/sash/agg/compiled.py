@@ -11,19 +11,22 @@ from __future__ import annotations
 import dis
 import functools
 import struct
+import types
 from collections.abc import Callable
 from typing import Any, Final
 
 from sash import codec
 from sash.agg.base import ItemType, Native
-from sash.errors import missing_extra
+from sash.callables import value_facts
+from sash.errors import Undescribed, missing_extra
 
 __all__ = ["compiler"]
 
 _KINDS: Final = ("int64", "float64", "truth")
 _MOST: Final = 64
 _OPTIONAL: Final = 4  # added to the kind of a result that may be None
-_made: dict[bytes, tuple[Native, Any]] = {}  # the pointers, and what keeps them alive; by what the callables are
+_made: dict[bytes, tuple[Native, Any]] = {}  # the pointers, and what keeps them alive; by the callables' fingerprint
+_unnamed: list[Any] = []  # keeps alive what was compiled of callables that have none
 
 
 def _numba() -> Any:
@@ -63,8 +66,12 @@ def compiler(
     def run_time(item_type: ItemType) -> Native | None:
         if item_type == "object":
             return None
-        functions = tuple(None if f is None else codec.callable_facts(f) for f in (lift, combine, lower, inverse))
-        key = codec.fingerprint((functions, identity, item_type))
+        try:
+            key = codec.fingerprint((tuple(value_facts(f) for f in (lift, combine, lower, inverse)), identity, item_type))
+        except Undescribed:
+            native, alive = _compile(lift, combine, lower or (lambda p: p), inverse, identity, item_type)
+            _unnamed.append(alive)
+            return native
         if key not in _made:
             _made[key] = _compile(lift, combine, lower or (lambda p: p), inverse, identity, item_type)
         return _made[key][0]
@@ -72,11 +79,29 @@ def compiler(
     return run_time
 
 
+def _fresh(value: Any, made: dict[int, Any]) -> Any:
+    """Give a function anew, with the compiled functions that it calls anew: numba never looks at a constant twice."""
+    if id(value) in made:
+        return made[id(value)]
+    if isinstance(inner := getattr(value, "py_func", None), types.FunctionType) and hasattr(value, "targetoptions"):
+        made[id(value)] = value  # where it calls itself
+        made[id(value)] = _numba().jit(**{**value.targetoptions, "error_model": "numpy"})(_fresh(inner, made))
+        return made[id(value)]
+    if not isinstance(value, types.FunctionType):
+        return value
+    made[id(value)] = value
+    names = {name: _fresh(value.__globals__[name], made) for name in value.__code__.co_names if name in value.__globals__}
+    cells = tuple(types.CellType(_fresh(cell.cell_contents, made)) for cell in value.__closure__ or ())
+    made[id(value)] = types.FunctionType(value.__code__, {**value.__globals__, **names}, value.__name__, value.__defaults__, cells)
+    return made[id(value)]
+
+
 def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, item_type: ItemType) -> tuple[Native, Any]:
     numba = _numba()
     # Called from the functions around them alone: always inlined there, and without entries of their own for Python and C.
     jit = functools.partial(numba.njit, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    lift, combine, lower = jit(lift), jit(combine), jit(lower)
+    anew: dict[int, Any] = {}
+    lift, combine, lower = (jit(_fresh(getattr(f, "py_func", f), anew)) for f in (lift, combine, lower))
     types = numba.types
     scalar = not isinstance(identity, tuple)
     wanted = [_KINDS[type(field) is float] for field in ((identity,) if scalar else identity)]
@@ -91,7 +116,7 @@ def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, i
             break
     partial = _type(types, wanted, scalar)
     if inverse is not None:
-        inverse = jit(inverse)
+        inverse = jit(_fresh(getattr(inverse, "py_func", inverse), anew))
         _widen(list(wanted), _result("inverse", inverse, (partial, partial)), "inverse", identity)
     results, plain = _lowered(_result("lower", lower, (partial,)))
 
