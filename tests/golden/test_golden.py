@@ -1,0 +1,48 @@
+"""Stored formats are promises: the files of every version can be read, and give the answers they gave when they were written."""
+
+import json
+import shutil
+
+import pytest
+
+from . import contents
+
+VERSIONS = sorted(p.name for p in contents.HERE.iterdir() if (p / "answers.json").exists())
+ANSWERS = {version: json.loads((contents.HERE / version / "answers.json").read_text()) for version in VERSIONS}
+
+
+def files(kind):
+    return [(version, path.stem) for version in VERSIONS for path in sorted((contents.HERE / version / kind).glob("*.bin"))]
+
+
+def test_there_are_files_of_every_kind():
+    assert {kind: len(files(kind)) >= 7 for kind in ("windows", "wheels")} == {"windows": True, "wheels": True}
+    assert {version: sorted(p.name for p in (contents.HERE / version / "states").iterdir()) for version in VERSIONS} == {
+        version: sorted(contents.QUERIES) for version in VERSIONS
+    }
+
+
+@pytest.mark.parametrize(("version", "name"), files("windows"))
+def test_a_window_of_an_earlier_version_goes_on(version, name):
+    window = contents.window_of(name, (contents.HERE / version / "windows" / f"{name}.bin").read_bytes())
+    assert contents.asked_of_a_window(window, name) == ANSWERS[version][name]
+
+
+@pytest.mark.parametrize(("version", "name"), files("wheels"))
+def test_a_wheel_of_an_earlier_version_goes_on(version, name):
+    wheel = contents.wheel_of(name, (contents.HERE / version / "wheels" / f"{name}.bin").read_bytes())
+    assert contents.asked_of_a_wheel(wheel) == ANSWERS[version][name]
+
+
+@pytest.mark.parametrize("name", sorted(contents.QUERIES))
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_state_of_an_earlier_version_goes_on(version, name):
+    stored = {path.stem: path.read_bytes() for path in (contents.HERE / version / "states" / name).glob("*.bin")}
+    bucket = contents.state_of(name, stored)
+    assert contents.feed(contents.QUERIES[name], bucket, 200, 280) == ANSWERS[version][f"state {name}"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_tile_store_of_an_earlier_version_answers(version, tmp_path):
+    shutil.copytree(contents.HERE / version / "tiles", tmp_path / "tiles")
+    assert contents.asked_of_tiles(tmp_path / "tiles") == ANSWERS[version]["tiles"]
