@@ -36,7 +36,23 @@ AGGREGATIONS = {
     "joined": JOINED,
 }
 TAKES = {"SubtractOnEvict": ("sum", "mean"), "MonotonicDeque": ("max",), "OrderStatistics": ("median", "distinct")}
-CLASSES = ["Recalc", "SubtractOnEvict", "TwoStacks", "TwoStacksLite", "Daba", "DabaLite", "FlatFit", "FlatFat", "BInt", "Amta", "MonotonicDeque", "OrderStatistics", "BTree", "Fiba", "BlockFiba"]
+CLASSES = [
+    "Recalc",
+    "SubtractOnEvict",
+    "TwoStacks",
+    "TwoStacksLite",
+    "Daba",
+    "DabaLite",
+    "FlatFit",
+    "FlatFat",
+    "BInt",
+    "Amta",
+    "MonotonicDeque",
+    "OrderStatistics",
+    "BTree",
+    "Fiba",
+    "BlockFiba",
+]
 
 
 def windows() -> Iterator[tuple[str, Any]]:
