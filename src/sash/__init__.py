@@ -1,8 +1,36 @@
 """Sliding-window aggregation for Python and Spark."""
 
+from typing import TYPE_CHECKING, Any
+
 from sash import agg, errors, swag
 from sash.arrays import slide
 from sash.planner import window
 
-__all__ = ["agg", "errors", "slide", "swag", "window"]
+if TYPE_CHECKING:
+    from sash.frames import Live, rolling, tiles, windows
+
+__all__ = ["Live", "agg", "errors", "rolling", "slide", "swag", "tiles", "window", "windows"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Load what needs more than NumPy when it is first asked for."""
+    if name not in ("Live", "rolling", "tiles", "windows"):
+        raise AttributeError(f"module 'sash' has no attribute {name!r}")
+    import functools
+
+    from sash import frames
+
+    found = getattr(frames, name)
+    if name == "Live":
+        return globals().setdefault(name, found)
+
+    @functools.wraps(found)
+    def anywhere(df: Any, **asked: Any) -> Any:
+        if type(df).__module__.split(".")[0] != "pyspark":
+            return found(df, **asked)
+        from sash import spark
+
+        return getattr(spark, name)(df, **asked)
+
+    return globals().setdefault(name, anywhere)

@@ -15,8 +15,8 @@ random_case, rows_of = cases.random_case, cases.rows_of
 class Reloaded:
     """A bucket that is stored and read again after every batch, as without a cache in the worker."""
 
-    def __init__(self, query: Query) -> None:
-        self.query, self.bucket, self.blobs = query, Bucket(query), {}
+    def __init__(self, query: Query, make: type[Bucket] = Bucket) -> None:
+        self.query, self.make, self.bucket, self.blobs = query, make, make(query), {}
 
     def __getattr__(self, name):
         return getattr(self.bucket, name)
@@ -27,7 +27,7 @@ class Reloaded:
         for i in commit.remove:
             del self.blobs[i]
         self.blobs |= commit.put
-        self.bucket = Bucket.load(self.query, commit.meta, self.blobs)
+        self.bucket = self.make.load(self.query, commit.meta, self.blobs)
 
 
 class Kept(Reloaded):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import _core, codec
-from sash.engine.layout import RowView, sortable
+from sash.engine.layout import Each, RowView, sortable
 from sash.engine.query import FAR, FOREVER, Commit, Query, Rows, Windows
 from sash.engine.run import BEFORE_ALL, Run
 from sash.engine.slicer import unpack_rows
@@ -106,8 +106,11 @@ def window_batches(
         first = last
 
 
-def lookback_columns(run: Run, entries: Array, places: Array) -> list[pa.Array]:
-    """The results of all look-backs of these entries of a run, row by row (row i is entry places[i]), aggregation by aggregation."""
+def lookback_columns(run: Run, entries: Array, places: Array, each: Each | None = None) -> list[pa.Array]:
+    """The results of all look-backs of these entries of a run, row by row (row i is entry places[i]), aggregation by aggregation.
+
+    With ``each``, the map of a pool of threads, all of its cores work on one run.
+    """
 
     query = run.layout.query
     rolling = query.rolling
@@ -115,19 +118,26 @@ def lookback_columns(run: Run, entries: Array, places: Array) -> list[pa.Array]:
     groups = run.groups()
     rows = np.empty(len(places), np.int32)
     rows[places] = np.arange(len(places), dtype=np.int32)
+    periods = [period for _, period in rolling.lookbacks]
     by_lookback = []
-    for _, period in rolling.lookbacks:
+    for period, stretches in zip(periods, (each or map)(lambda period: _lookback_stretches(run, entries, period), periods), strict=True):
         by_rows = isinstance(period, Rows)
-        unit = "rows" if by_rows else "all" if period is None else "time"
-        length = period.n if isinstance(period, Rows) else period or 0
-        stretches = _core.lookback_stretches(
-            run.starts, run.times, entries, unit, length + rolling.delay, rolling.takes_left, rolling.takes_right
-        )
-        if rolling.delay:  # up to where a look-back as long as the delay would begin
-            ends = _core.lookback_stretches(run.starts, run.times, entries, "time", rolling.delay, not rolling.takes_right, True)[0]
-            stretches = stretches[0], np.maximum(stretches[0], ends)
-        by_lookback.append(list(run.layout.results(run.columns, stretches, groups, by_rows, rows)))
+        by_lookback.append(list(run.layout.results(run.columns, stretches, groups, by_rows, rows, each)))
     return [results[i] for i in range(len(query.aggs)) for results in by_lookback]
+
+
+def _lookback_stretches(run: Run, entries: Array, period: int | Rows | None) -> tuple[Array, Array]:
+    rolling = run.layout.query.rolling
+    assert rolling is not None
+    unit = "rows" if isinstance(period, Rows) else "all" if period is None else "time"
+    length = period.n if isinstance(period, Rows) else period or 0
+    starts, ends = _core.lookback_stretches(
+        run.starts, run.times, entries, unit, length + rolling.delay, rolling.takes_left, rolling.takes_right
+    )
+    if rolling.delay:  # up to where a look-back as long as the delay would begin
+        ends = _core.lookback_stretches(run.starts, run.times, entries, "time", rolling.delay, not rolling.takes_right, True)[0]
+        ends = np.maximum(starts, ends)
+    return starts, ends
 
 
 def row_ties(query: Query, batch: pa.RecordBatch) -> list[Array]:

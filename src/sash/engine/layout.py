@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "Leaf", "RowView"]
 
 Array = np.ndarray[Any, Any]
+Each = Callable[..., Iterator[Any]]  # map, or that of a pool of threads
+
+CUT = 1 << 18  # stretches to a task: fixed, so that results do not depend on the number of cores
 
 
 def numbers(column: pa.Array, dtype: Any) -> Array:
@@ -55,7 +58,8 @@ def sortable(column: pa.Array) -> Array:
 
     if is_integer(column.type) and not column.null_count:
         return numbers(as_integers(column), np.int64)
-    if not (is_integer(column.type) or is_real(column.type) or pa.types.is_string(column.type) or pa.types.is_decimal(column.type)):
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if not (is_integer(column.type) or is_real(column.type) or text or pa.types.is_decimal(column.type)):
         column = pa.array([None if v is None else repr(v) for v in column.to_pylist()], pa.string())
     encoded = column.dictionary_encode()
     rank = np.empty(len(encoded.dictionary) + 1, np.int64)
@@ -182,8 +186,10 @@ class Leaf:
         beside = items_of(rows.batch.column(rows.query.tie)) if rows.query.tie and self.column.ordered else None
         return self.column.lift(places.tolist(), slices, items, accepted, rows.times.tolist(), beside)
 
-    def slide(self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, to: Array | None) -> pa.Array:
-        """The results of all stretches; that of stretch j comes to place ``to[j]``."""
+    def slide(
+        self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, to: Array | None, each: Each | None = None
+    ) -> pa.Array:
+        """The results of all stretches; that of stretch j comes to place ``to[j]``. With ``each``, in tasks for it to map."""
         if not self.is_native:
             results = column.slide(stretches[0].tolist(), stretches[1].tolist(), groups, by_rows)
             if to is not None:
@@ -191,11 +197,45 @@ class Leaf:
             return value_of(self.type, results)
         import pyarrow as pa
 
-        fields: list[tuple[Array, Array, bool]] = column.slide(*stretches, self.how, self.subtract, to)
+        cuts = [] if each is None else _cuts(*stretches)
+        if each is None or len(cuts) < 2:
+            fields: list[tuple[Array, Array, bool]] = column.slide(*stretches, self.how, self.subtract, to)
+        else:
+            fields = self._slide_parts(column, stretches, cuts, to, each)
         if len(fields) == 1:
             return _arrow(*fields[0], self.type)
         parts = [_arrow(*f, part.type) for f, part in zip(fields, self.type, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=list(self.type), mask=pa.array(fields[0][1] == 0))
+
+    def _slide_parts(
+        self, column: Any, stretches: tuple[Array, Array], cuts: list[slice], to: Array | None, each: Each
+    ) -> list[tuple[Array, Array, bool]]:
+        n = len(stretches[0])
+        whole = [(np.zeros(n, np.int64), np.zeros(n, np.uint8)) for _ in self.how]
+
+        def slide_part(cut: slice) -> list[bool]:
+            places = cut if to is None else to[cut]
+            reals = []
+            for (bits, valid), (new_bits, new_valid, real) in zip(
+                whole, column.slide(stretches[0][cut], stretches[1][cut], self.how, self.subtract, None), strict=True
+            ):
+                bits[places], valid[places] = new_bits, new_valid
+                reals.append(real)
+            return reals
+
+        parts = list(each(slide_part, cuts))
+        return [(*arrays, any(reals)) for arrays, reals in zip(whole, zip(*parts, strict=True), strict=True)]
+
+
+def _cuts(starts: Array, ends: Array) -> list[slice]:
+    """Cut stretches into tasks. A task folds its first stretch anew: together no more than there are stretches."""
+    n, size = len(starts), CUT
+    while size < n:
+        first = np.arange(size, n, size)
+        if int((ends[first] - starts[first]).sum()) <= n:
+            break
+        size *= 2
+    return [slice(a, min(a + size, n)) for a in range(0, n, size)]
 
 
 def _arrow(bits: Array, valid: Array, real: bool, type_: pa.DataType) -> pa.Array:
@@ -236,9 +276,9 @@ class Layout:
             check_items(a, column, type_)
         return Leaf(a, type_, "object", ObjectColumn(a))
 
-    def lift(self, rows: RowView, places: Array, slices: int) -> list[Any]:
+    def lift(self, rows: RowView, places: Array, slices: int, each: Each | None = None) -> list[Any]:
         """Every leaf's column for these rows."""
-        return [leaf.lift(rows, places, slices) for leaf in self.leaves]
+        return list((each or map)(lambda leaf: leaf.lift(rows, places, slices), self.leaves))
 
     def results(
         self,
@@ -247,9 +287,10 @@ class Layout:
         groups: Array | None = None,
         by_rows: bool = False,
         to: Array | None = None,
+        each: Each | None = None,
     ) -> Iterator[pa.Array]:
         """One Arrow column of results per aggregation of the query."""
-        parts = [leaf.slide(column, stretches, groups, by_rows, to) for leaf, column in zip(self.leaves, columns, strict=True)]
+        parts = [leaf.slide(column, stretches, groups, by_rows, to, each) for leaf, column in zip(self.leaves, columns, strict=True)]
         for tree, (_, a) in zip(self._trees, self.query.aggs, strict=True):
             yield _assemble(tree, a, parts)
 

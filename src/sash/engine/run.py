@@ -16,7 +16,7 @@ from sash import _core, codec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sash.engine.layout import Layout, RowView
+    from sash.engine.layout import Each, Layout, RowView
 
 __all__ = ["BEFORE_ALL", "Run", "key_columns"]
 
@@ -44,10 +44,12 @@ class Run:
         return len(self.times)
 
     @classmethod
-    def of_rows(cls, layout: Layout, rows: RowView, keys: Any, ids: Array, ties: list[Array]) -> tuple[Run, Array]:
+    def of_rows(
+        cls, layout: Layout, rows: RowView, keys: Any, ids: Array, ties: list[Array], each: Each | None = None
+    ) -> tuple[Run, Array]:
         """Every row an entry of its own, by key, time and ties; also the place of every row."""
         starts, times, places = _core.order_rows(ids, rows.times, ties, len(keys))
-        return cls(layout, keys, starts, times, layout.lift(rows, places, len(times))), places
+        return cls(layout, keys, starts, times, layout.lift(rows, places, len(times), each)), places
 
     def merge(self, other: Run, combine: bool, oldest: int = BEFORE_ALL) -> tuple[Run, Array]:
         """Both as one, without slices before ``oldest``; also, if that is none, the places of the other's slices."""

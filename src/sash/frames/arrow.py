@@ -1,0 +1,66 @@
+"""Arrow columns as the engine takes them: one array each, of the types it knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as t
+
+__all__ = ["engine_column", "engine_type"]
+
+_MOST_TEXT = 2**31 - 1  # bytes that a column of 32-bit offsets holds
+
+
+def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:
+    """The type that stands for another in the engine: the same values, without encodings of their own."""
+    if isinstance(type_, pa.BaseExtensionType):
+        return engine_type(type_.storage_type, nbytes)
+    if t.is_dictionary(type_) or t.is_run_end_encoded(type_):
+        return engine_type(type_.value_type, nbytes)
+    if t.is_string_view(type_) or (t.is_string(type_) and nbytes > _MOST_TEXT):
+        return pa.large_string()
+    if t.is_binary_view(type_) or (t.is_binary(type_) and nbytes > _MOST_TEXT):
+        return pa.large_binary()
+    if t.is_float16(type_):
+        return pa.float32()
+    if t.is_date64(type_):
+        return pa.date32()
+    if t.is_duration(type_):
+        return pa.duration("us")
+    if t.is_decimal(type_) and not t.is_decimal128(type_) and type_.precision <= 38:
+        return pa.decimal128(type_.precision, type_.scale)
+    if t.is_large_list(type_) or t.is_fixed_size_list(type_) or _is_list_view(type_):
+        return pa.list_(engine_type(type_.value_type))
+    if t.is_list(type_):
+        return pa.list_(engine_type(type_.value_type))
+    if t.is_struct(type_):
+        return pa.struct([field.with_type(engine_type(field.type)) for field in type_])
+    return type_
+
+
+def _is_list_view(type_: pa.DataType) -> bool:
+    return any(hasattr(t, name) and getattr(t, name)(type_) for name in ("is_list_view", "is_large_list_view"))
+
+
+def engine_column(column: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array:
+    """A column as one array of an engine's type. Without a copy where it is one already."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = _storage(column)
+    if t.is_run_end_encoded(column.type):
+        import pyarrow.compute as pc
+
+        column = pc.run_end_decode(column)
+    if column.type != type_:
+        column = column.cast(type_)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # text that does not fit one array
+        raise ValueError(f"it holds more than {_MOST_TEXT:,} bytes of text. Cast it to pa.large_string() first.")
+    return column
+
+
+def _storage(column: Any) -> Any:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+    return column.storage
