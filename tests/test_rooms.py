@@ -22,6 +22,7 @@ ROOMS = [
     "frames",
     "spark",
     "pipeline",
+    "serve",
     "bench",
     "commands",
     "demo",

@@ -14,7 +14,13 @@ def report(batch, rows, late=0, watermark="2024-01-01T00:10:00.000Z"):
     observed["sash.tiles.1.out"] = types.SimpleNamespace(asDict=lambda: {"late": late, "keys": 3, "slices": 40})
     operator = types.SimpleNamespace(memoryUsedBytes=1_500_000)
     return types.SimpleNamespace(
-        batchId=batch, observedMetrics=observed, processedRowsPerSecond=1e3, stateOperators=[operator], eventTime={"watermark": watermark}
+        batchId=batch,
+        observedMetrics=observed,
+        numInputRows=rows,
+        processedRowsPerSecond=1e3,
+        durationMs={"triggerExecution": 250},
+        stateOperators=[operator],
+        eventTime={"watermark": watermark},
     )
 
 
@@ -61,7 +67,7 @@ def test_a_line_adds_up_the_reports(tmp_path):
     assert not meter.read(query)
     line = meter.line()
     assert line.startswith("tiles      150 rows, ")
-    assert line.endswith("watermark 2024-01-01 00:10:00, 2 late, state 3 keys, 40 slices, 1.5 MB")
+    assert line.endswith("watermark 2024-01-01 00:10, 2 late, state 3 keys, 40 slices, 1.5 MB")
 
 
 def test_a_terminal_is_drawn_over_and_a_file_is_not(monkeypatch):

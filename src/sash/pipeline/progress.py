@@ -12,44 +12,26 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 from urllib.parse import unquote, urlparse
 
-from sash.spark import metrics
+from sash.spark.metrics import Figures
+from sash.time import MICROS, timestamp_text
 
 __all__ = ["Meter", "Screen", "source_files"]
 
 _BAR: Final = 20
 
 
-class Meter:
-    """Counts what one query has done, from Spark's progress reports."""
+class Meter(Figures):
+    """Counts what one query has done, and how much of its source is left."""
 
     def __init__(self, name: str, files: Mapping[str, int] | None, checkpoint: Path | None) -> None:
-        self.name = name
+        super().__init__(name)
         self._files, self._checkpoint = files, checkpoint
         self._before = self._bytes_taken()
-        self._seen = -1
         self._began = time.monotonic()
-        self.rows = self.late = self.batches = 0
-        self.keys = self.slices = self.state_bytes = 0
-        self.watermark: str | None = None
-        self.rate = 0.0
 
     def read(self, query: Any) -> bool:
         """Take in the reports of a query; whether there was a new one."""
-        new = [progress for progress in query.recentProgress if progress.batchId > self._seen]
-        for progress in new:
-            counted = metrics(progress)
-            self._seen = progress.batchId
-            self.batches += 1
-            self.rows += counted["rows"]
-            self.late += counted["late"]
-            self.rate = float(progress.processedRowsPerSecond or 0)
-            if progress.stateOperators:
-                self.keys, self.slices = counted["keys"], counted["slices"]
-                self.state_bytes = sum(operator.memoryUsedBytes for operator in progress.stateOperators)
-            watermark = progress.eventTime.get("watermark")
-            if watermark and not watermark.startswith("1970-01-01T00:00:00"):
-                self.watermark = watermark[:19].replace("T", " ")
-        return bool(new)
+        return any([self.take(progress) for progress in query.recentProgress])
 
     def share(self) -> float | None:
         """How much of what was there at the start is done, None where that is not known."""
@@ -75,12 +57,14 @@ class Meter:
         share = self.share()
         bar = "" if share is None else f"[{'#' * round(share * _BAR):-<{_BAR}}] {share:4.0%}  "
         seconds = max(time.monotonic() - self._began, 1e-9)
+        rows = self.counted["rows"]
+        watermark = "none yet" if self.watermark is None else timestamp_text(self.watermark // MICROS["s"] * MICROS["s"])
         facts = [
-            f"{self.rows:,} rows",
-            f"{self.rows / seconds:,.0f} rows/s",
-            f"watermark {self.watermark or 'none yet'}",
-            f"{self.late:,} late",
-            f"state {self.keys:,} keys, {self.slices:,} slices, {self.state_bytes / 1e6:.1f} MB",
+            f"{rows:,} rows",
+            f"{rows / seconds:,.0f} rows/s",
+            f"watermark {watermark}",
+            f"{self.counted['late']:,} late",
+            f"state {self.held['keys']:,} keys, {self.held['slices']:,} slices, {self.state_bytes / 1e6:.1f} MB",
         ]
         return f"{self.name:10} {bar}{', '.join(facts)}"
 

@@ -19,6 +19,7 @@ from sash.wheel.wheel import LEVELS, Retention, Shape, buckets, units
 
 __all__ = ["KeyedWheels"]
 
+ALL_KEYS: Final = object()  # None is a key
 FEW: Final = 64  # slots of a key that are folded one by one: a plan over its coarser levels costs as much
 
 
@@ -227,6 +228,18 @@ class KeyedWheels:
             f"{self.aggregation.name} of {key!r} over [{asked[0]}, {asked[1]})    {max(total - 1, 0):,} combines for the {total:,} slots "
             f"that hold something" + (f": {told}" if told else "")
         )
+
+    def combines(self, start: Any, end: Any, *, key: Hashable = ALL_KEYS) -> int:
+        """Tell how many combines a range takes: over all keys, or for one.
+
+        >>> from sash import agg
+        >>> k = KeyedWheels(agg.max(), unit="s"); _ = k.insert_many(["a"] * 3, [1, 2, 3], [0, 70, 4000]); k.advance_to(7200)
+        >>> k.combines(0, 7200), k.combines(0, 7200, key="a")
+        (1, 2)
+        """
+        if key is ALL_KEYS:
+            return explained(self._core, start, end, False).combines
+        return max(sum(self._core.slots_read(key, start, end)) - 1, 0)
 
     # --- what there is
 

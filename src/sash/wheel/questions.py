@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import difflib
+import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,8 +78,8 @@ def complete_to(store: TileStore) -> int:
     return store.watermark // store.grain * store.grain
 
 
-def moment(store: TileStore, text: str, option: str) -> int:
-    """A time on the grain, or a length of time back from the watermark."""
+def moment(store: TileStore, text: str, option: str, *, cut: bool = False) -> int:
+    """A time on the grain, or a length of time back from the watermark; with `cut`, the slice that a time lies in begins there."""
     complete = complete_to(store)
     try:
         back = duration(text)
@@ -87,11 +88,11 @@ def moment(store: TileStore, text: str, option: str) -> int:
             at = timestamp(text)
         except (ValueError, OverflowError) as error:
             raise DefinitionError(f"{option}: {error} Or a length of time back from the watermark, e.g. 7d.") from None
-        if at % store.grain:
+        if at % store.grain and not cut:
             raise DefinitionError(
                 f"{option} {text} is not on the store's grain of {duration_text(store.grain)}. Use {timestamp_text(at - at % store.grain)}."
             ) from None
-        return at
+        return at - at % store.grain
     if not _YEARS[0] <= complete - back <= _YEARS[1]:
         raise DefinitionError(f"{option} {text} is farther from the watermark than dates go. Use less, e.g. 7d.")
     assert store.watermark is not None
@@ -153,7 +154,11 @@ def key_cells(store: TileStore, key: Any) -> list[Any]:
 
 def key_text(key: Any) -> str:
     """A key as key_of() takes it."""
-    return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
+    if not isinstance(key, tuple):
+        return str(key)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(key)
+    return out.getvalue()
 
 
 def show_times(store: TileStore, name: str, values: Iterable[Any]) -> list[Any]:
