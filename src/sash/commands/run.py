@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sash.commands.serve import PORT, add_address
 from sash.errors import SashError
 from sash.pipeline import document
 
@@ -25,6 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", default=None, help="where Spark runs (default: this machine, all cores)")
     parser.add_argument("--check", action="store_true", help="read and plan the pipeline, say what is wrong, and stop")
     parser.add_argument("--log", type=Path, metavar="FILE", help="where Spark's own messages go (default: spark.log in the checkpoint)")
+    parser.add_argument(
+        "--serve", nargs="?", const=str(PORT), metavar="HOST:PORT", help=f"answer from the tiles meanwhile, with a page (127.0.0.1:{PORT})"
+    )
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="figures for Prometheus; a port alone is on 127.0.0.1")
+    add_address(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from sash.spark import session
     from sash.spark.tile_sink import local_path
 
+    serving = _Serving.of(args)
     log = args.log or _log_file(local_path(pipeline.checkpoint))
     conf: dict[str, Any] = {**pipeline.spark, **({"master": args.master} if args.master else {})}
     print(f"{pipeline.name}: {', '.join(section.name for section in pipeline.sections)}; Spark's messages go to {log}", flush=True)
@@ -49,11 +57,16 @@ def run(args: argparse.Namespace) -> int:
         files = source_files(pipeline.source.path) if pipeline.every is None and pipeline.source.format != "table" else None
         meters = {s.name: Meter(s.name, files, local_path(job.checkpoint(s))) for s in pipeline.sections}
         screen = Screen(list(meters.values()))
-        try:
-            queries = job.start()
-        except Exception as error:
-            raise SashError(failure(error)) from error
-        _watch(queries, meters, screen, stopping)
+        with serving.beside(spark, job):
+            try:
+                queries = job.start()
+            except Exception as error:
+                raise SashError(failure(error)) from error
+            _watch(queries, meters, screen, stopping)
+            if args.serve and not any(query.exception() for query in queries.values()) and not stopping.asked:
+                print("done: all that the source has is read; the page stays until Ctrl-C", flush=True)
+                while not stopping.asked:
+                    time.sleep(0.1)
         failed = {name: query.exception() for name, query in queries.items() if query.exception() is not None}
         for name, why in failed.items():
             print(f"sash run: {name} failed: {failure(why)}", file=sys.stderr)
@@ -89,6 +102,48 @@ def _watch(queries: dict[str, Any], meters: dict[str, Any], screen: Any, stoppin
 def _between(query: Any) -> bool:
     """Whether a query is between two batches: a batch that is cut off is done again, so this only saves work."""
     return not any(word in query.status["message"] for word in ("Processing", "cleaning", "batch"))
+
+
+class _Serving:
+    """The servers beside a pipeline: the page and answers, and figures alone."""
+
+    def __init__(self, addresses: dict[str, Any], token: list[str] | None) -> None:
+        self._addresses, self._token = addresses, token
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> _Serving:
+        """Read where to listen, before Spark is started for nothing."""
+        asked = {what: text for what in ("serve", "metrics") if (text := getattr(args, what)) is not None}
+        if not asked:
+            return cls({}, None)
+        import sash.serve.application  # noqa: F401  what is not installed is said now
+        from sash.serve.server import Address, tokens
+
+        token = tokens(args.token, args.token_file)
+        addresses = {what: Address.read(text, PORT) for what, text in asked.items()}
+        for address in addresses.values():
+            address.require(token)
+        return cls(addresses, token)
+
+    @contextlib.contextmanager
+    def beside(self, spark: Any, job: Any) -> Iterator[None]:
+        """Serve while the body runs."""
+        if not self._addresses:
+            yield
+            return
+        from sash.serve import app
+        from sash.serve.server import beside
+        from sash.spark import listen
+
+        with contextlib.ExitStack() as stack:
+            figures = listen(spark)
+            stack.callback(figures.close)
+            for what, address in self._addresses.items():
+                stores = {re.sub(r"[^A-Za-z0-9._-]", "-", name): store for name, store in job.stores.items()} if what == "serve" else {}
+                made = app(stores, self._token, pipelines=figures, hosts=address.hosts())
+                url = stack.enter_context(beside(made, address)).url
+                print(f"the page: {url}" if what == "serve" else f"figures for Prometheus: {url}metrics", flush=True)
+            yield
 
 
 class _Stopping:

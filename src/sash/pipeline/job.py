@@ -27,7 +27,7 @@ class Job:
     def __init__(self, spark: SparkSession, pipeline: Pipeline, *, dry: bool = False) -> None:
         self.spark, self.pipeline = spark, pipeline
         self.results: dict[str, DataFrame] = {}
-        self._stores: dict[str, TileStore] = {}
+        self.stores: dict[str, TileStore] = {}
         found: list[tuple[int, str]] = []
         try:
             rows = self._source()
@@ -41,7 +41,7 @@ class Job:
                 if section.kind == "tiles" and not dry:
                     asked = section.asked
                     assert section.store is not None
-                    self._stores[section.name] = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+                    self.stores[section.name] = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
             except (SashError, ValueError) as error:
                 found.append((pipeline.line(self._place(section, str(error))), str(error)))
         if found:
@@ -83,7 +83,7 @@ class Job:
         writer = result.writeStream.queryName(f"{pipeline.name} {section.name}").option("checkpointLocation", self.checkpoint(section))
         writer = writer.trigger(processingTime=every) if every is not None else writer.trigger(availableNow=True)
         if sink is None:
-            return writer.foreachBatch(tile_sink(self._stores[section.name], self.checkpoint(section), section.retention)).start()
+            return writer.foreachBatch(tile_sink(self.stores[section.name], self.checkpoint(section), section.retention)).start()
         mode = "update" if section.asked.get("emit") in ("update", "changed") else "append"
         writer = writer.format(sink.format).outputMode(mode).options(**sink.options)
         return writer.option("path", sink.path).start() if sink.path is not None else writer.start()

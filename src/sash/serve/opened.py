@@ -8,6 +8,7 @@ wheels of two aggregations may be at two watermarks for a moment; an answer is t
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -52,7 +53,8 @@ class OpenStore:
     def __init__(self, name: str, place: str | Path | TileStore, limits: Limits) -> None:
         self.name = name
         self._limits = limits
-        self._store = place if isinstance(place, TileStore) else TileStore(place)
+        # One of its own, also where a TileStore was given: others may be using that one.
+        self._store = TileStore(place.path, place.aggs) if isinstance(place, TileStore) else TileStore(place)
         self._aggs = self._store.aggs
         self._lock = threading.Lock()
         self._whole: dict[str, _Whole] = {}
@@ -163,12 +165,16 @@ class OpenStore:
 
     def _few(self, name: str, keys: Sequence[Any]) -> KeyedWheels:
         """Wheels of a few keys, read from disk; those of single keys are kept until the store changes."""
+
+        def read() -> KeyedWheels:
+            return self._reading(lambda: TileStore(self._store.path, self._aggs).wheels(name, keys=keys))
+
         if len(keys) != 1:
-            return self._reading(lambda: self._store.wheels(name, keys=keys))
+            return read()
         place = (name, keys[0])
         found = self._single.get(place)
         if found is None:
-            found = self._single[place] = self._reading(lambda: TileStore(self._store.path, self._aggs).wheels(name, keys=keys))
+            found = self._single[place] = read()
             while len(self._single) > _CACHED:
                 self._single.popitem(last=False)
         self._single.move_to_end(place)
@@ -241,6 +247,7 @@ class OpenStore:
 
     def _gone(self, error: BaseException) -> Refused:
         """What to say of a store that can't be read."""
-        if not (self._store.path / "_sash").is_dir():
+        path = str(self._store.path)
+        if "://" not in path and not os.path.isdir(path):
             return Refused(404, f"the store {self.name!r} is no longer there. Ask again when it is back.")
         return Refused(503, f"the store {self.name!r} can't be read: {self.said(error)}", again=5)
