@@ -17,7 +17,8 @@ DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'));
 .PHONY: run test test-spark40 lint format stress wheel sanitize tsan clean env bench-env
 
 run: env
-	$(VENV)/bin/sash demo --chart out/demo.png
+	rm -rf out/demo
+	$(VENV)/bin/sash demo --chart out/demo.png --out out/demo
 
 test: bench-env lint
 	$(PY) -m pytest -m "not stress"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -76,8 +77,11 @@ def run(args: argparse.Namespace) -> int:
         draw(args.chart, flights, folder / "tiles_stream", done)
         print(
             f"\nThe chart is in {args.chart}"
-            + (f", the tiles are in {folder / 'tiles_stream'}: ask them with sash query" if args.out else "")
+            + (f", the tiles are in {folder / 'tiles_stream'}: ask them with sash query, or look at them on a page:" if args.out else "")
         )
+        if args.out:
+            called = sys.argv[0] if Path(sys.argv[0]).name == "sash" else "sash"
+            print(f"  {called} serve {folder / 'tiles_stream'}")
     return 0
 
 

@@ -56,6 +56,7 @@ const Chart = (() => {
         const a = event["xaxis.range[0]"] ?? event["xaxis.range"]?.[0], b = event["xaxis.range[1]"] ?? event["xaxis.range"]?.[1];
         if (!own && a !== undefined && moved) moved(millis(a), millis(b));
       });
+      new ResizeObserver(() => { if (div.clientHeight) Plotly.Plots.resize(div); }).observe(div);
       div.on("plotly_doubleclick", () => moved && moved(null, null));
     }
   }
