@@ -3,6 +3,7 @@
 import ast
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -71,3 +72,33 @@ def test_import_takes_less_than_50_ms_beyond_numpy(tmp_path):
     command = [sys.executable, "-c", code]
     took = [float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout) for _ in range(6)]
     assert min(took) < 0.050
+
+
+# What the core imports from Python, and why. All else that is written in Python comes to it by register_hooks.
+CORE_IMPORTS = {
+    "sash.errors": "the classes of errors, looked up when one is raised",
+    "sash.time": "datetimes, durations and text become int64 by one parser, which is written in Python",
+    "sash.agg.base": "the class Aggregation, to tell what is one",
+    "sash.agg.ranks": "the order of the interpolation rules",
+    "sash.swag.columns": "columns of items as arrays, read once for all structures; results as arrays",
+    "sash.wheel.errors": "the words of a wheel's refusals",
+}
+
+
+def test_the_core_imports_only_the_rooms_that_are_listed_with_a_reason():
+    core = SOURCE.parent / "core"
+    found = {name for path in core.rglob("*.[ch]pp") for name in re.findall(r"import_\(\"(sash[\w.]*)\"\)", path.read_text())}
+    assert found == set(CORE_IMPORTS)
+
+
+def test_nobody_writes_into_a_class_from_outside():
+    broken = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            assigned = [t.value for t in targets if isinstance(t, ast.Attribute)]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
+                assigned.append(node.args[0])
+            names = [value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "") for value in assigned]
+            broken += [f"{path.relative_to(SOURCE)}:{node.lineno}" for name in names if name[:1].isupper()]
+    assert not broken, "declare the method in the core and register its body: _core.register_hooks"

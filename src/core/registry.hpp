@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,9 +33,15 @@ struct KernelSpec {
 // Calls visit(kernel) with the kernel that spec names.
 template <class Visit>
 decltype(auto) with_kernel(const KernelSpec& spec, Visit&& visit) {
+  auto made = [&]<class K>(std::type_identity<K>) {
+    if constexpr (std::is_constructible_v<K, const std::vector<double>&>)
+      return K(spec.params);
+    else
+      return K{};
+  };
   auto by_type = [&]<template <class> class K>() -> decltype(auto) {
-    if (spec.type == ItemType::int64) return visit(K<std::int64_t>{});
-    return visit(K<double>{});
+    if (spec.type == ItemType::int64) return visit(made(std::type_identity<K<std::int64_t>>{}));
+    return visit(made(std::type_identity<K<double>>{}));
   };
   if (spec.name == "count") return visit(Count{});
   if (spec.name == "sum") return by_type.template operator()<Sum>();

@@ -6,6 +6,33 @@ import numpy as np
 
 from sash.agg.base import Aggregation
 
+class Algorithm:
+    """The entry of an algorithm: what it can do, what it needs, what it costs."""
+
+    name: str
+    time: str
+    space: str
+    paper: str
+    in_order: bool
+    ranges: bool
+    suffixes: bool
+    items: bool
+    anywhere: bool
+    counts_times: bool
+    combines_ties: bool
+    needs_associative: bool
+    needs_inverse: bool
+    needs_selective: bool
+    needs_median_like: bool
+    needs_delay: bool
+    preference: int
+    spike: str | None
+    drawback: str | None
+    benches: str
+
+def algorithms() -> list[Algorithm]: ...
+def register_hooks(**functions: Any) -> None: ...
+
 class Window:
     """A sliding window: insert, evict, query. Its subclasses are the algorithms."""
 
@@ -25,6 +52,8 @@ class Window:
     def dtype(self) -> str: ...
     @property
     def aggregation(self) -> Aggregation: ...
+    @property
+    def algorithm(self) -> Algorithm: ...
     def items(self) -> list[tuple[Any, Any]]: ...
     def clear(self) -> None: ...
     def check(self, values: Any = None) -> None: ...

@@ -14,6 +14,7 @@ from sash import time as times_
 from sash.agg.base import Aggregation, Native
 from sash.agg.ranks import INTERPOLATIONS
 from sash.errors import OutOfOrderError
+from sash.swag.algorithms import ALGORITHMS, snake_case
 from sash.swag.columns import Numbers, column, length, numbers, objects, results
 
 __all__ = ["explain_slide", "slide"]
@@ -324,7 +325,7 @@ def _codes(keys: Any) -> Array:
 
 
 def _window_class(name: str) -> type[_core.Window]:
-    known = {re.sub(r"(?<!^)(?=[A-Z])", "_", cls).lower(): cls for cls in swag.__all__ if cls not in ("Window", "Keyed")}
+    known = {snake_case(entry.name): entry.name for entry in ALGORITHMS.values() if not entry.needs_delay}
     if name not in known:
         raise ValueError(f"algorithm={name!r} is not known. Use 'auto' or one of: {', '.join(sorted(known))}.")
     cls: type[_core.Window] = getattr(swag, known[name])
@@ -371,7 +372,7 @@ def _in_time(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None)
         return out
     assert keys is not None
     with_end, with_start = plan.closed in ("right", "both"), plan.closed in ("left", "both")
-    distinct = type(window).__name__ in ("Fiba", "BlockFiba", "BTree")  # equal times are one entry there
+    distinct = window.algorithm.combines_ties
     lo = hi = 0
     for t in keys:
         while hi < len(keys) and (keys[hi] <= t if with_end else keys[hi] < t):

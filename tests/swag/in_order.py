@@ -6,23 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from sash import agg, swag
+from sash.swag.algorithms import ALGORITHMS
 
-ALL = [
-    swag.Recalc,
-    swag.SubtractOnEvict,
-    swag.TwoStacks,
-    swag.TwoStacksLite,
-    swag.Daba,
-    swag.DabaLite,
-    swag.FlatFit,
-    swag.FlatFat,
-    swag.BInt,
-    swag.Amta,
-    swag.MonotonicDeque,
-]
-ANY_MONOID = [a for a in ALL if a not in (swag.SubtractOnEvict, swag.MonotonicDeque)]
-RANGES = (swag.Recalc, swag.FlatFat, swag.BInt)
-ITEMS = (swag.Recalc, swag.SubtractOnEvict, swag.TwoStacks, swag.Daba, swag.FlatFat, swag.BInt, swag.Amta)
+IN_ORDER = [entry for entry in ALGORITHMS.values() if entry.in_order]
+ALL: list[type[swag.Window]] = [getattr(swag, entry.name) for entry in IN_ORDER]
+ANY_MONOID = [getattr(swag, entry.name) for entry in IN_ORDER if not entry.needs_inverse and not entry.needs_selective]
+RANGES = tuple(getattr(swag, entry.name) for entry in IN_ORDER if entry.ranges)
+ITEMS = tuple(getattr(swag, entry.name) for entry in IN_ORDER if entry.items)
 
 
 def name_of(algorithm: type[swag.Window]) -> str:

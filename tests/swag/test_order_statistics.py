@@ -10,11 +10,11 @@ import random
 
 import numpy as np
 import pytest
-from oracles import Brute, close, fold
 
 import sash
 from sash import agg
 from sash.swag import DabaLite, OrderStatistics
+from tests.oracles import Brute, close, fold
 
 MEDIAN_LIKE = [
     agg.median(),
@@ -161,7 +161,7 @@ def test_times_may_be_left_out_floats_or_dates():
 
 def test_what_it_does_not_take_is_refused():
     for a in (agg.sum(), agg.top_k(2), agg.struct(m=agg.median())):
-        with pytest.raises(TypeError, match=r"is not median-like.*use DabaLite"):
+        with pytest.raises(TypeError, match=r"is not median-like.*use .*DabaLite"):
             OrderStatistics(a)
     with pytest.raises(TypeError, match="is not median-like"):
         OrderStatistics(agg.define(lift=lambda x: x, combine=max, identity=0, name="median"))

@@ -11,7 +11,6 @@
 #include <malloc.h>
 #endif
 
-#include "../adapters/coarse.hpp"
 #include "../adapters/in_order.hpp"
 #include "../bindings/module.hpp"
 #include "../registry.hpp"
@@ -26,6 +25,7 @@
 #include "../swag/flat_fit.hpp"
 #include "../swag/two_stacks.hpp"
 #include "../swag/two_stacks_lite.hpp"
+#include "coarse.hpp"
 #include "streams.hpp"
 #include "windows.hpp"
 

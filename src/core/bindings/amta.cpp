@@ -11,15 +11,13 @@ struct AmtaWindow {
 };
 
 static const AlgorithmInfo info{.name = "Amta",
+                                .time = "amortised 1, log n at most, any bulk evict log n",
+                                .space = "2n",
+                                .paper = "AMTA, 2019",
+                                .make = make_window<AmtaWindow, Heat::cold>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<AmtaWindow, Heat::cold>};
+                                .benches = "fifo bulk"};
 
 static Binding bind(10, [](nb::module_& m) {
   bind_window<AmtaWindow>(m, info, "Aggregate an in-order window in amortised constant time, evicting any number of items in O(log n).");

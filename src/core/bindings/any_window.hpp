@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "../adapters/in_order.hpp"
@@ -61,19 +62,53 @@ class AnyWindow {
   virtual const char* item_type() const { return nullptr; }
 };
 
-// What the class of one algorithm can do, and what it asks of an aggregation.
+// The entry of an algorithm: what its class can do, what it asks of an aggregation, and the card that its paper would give it.
+// It is the only table of algorithms. The planner, slide(), Keyed, error messages, docs and benches read it, from Python through
+// _core.algorithms().
 struct AlgorithmInfo {
   const char* name;
-  bool in_order;
-  bool ranges;
-  bool suffixes;
-  bool items;
-  bool anywhere;
-  bool needs_inverse;
-  bool needs_selective;
-  bool needs_associative;
+  const char* time;   // combines per operation
+  const char* space;  // partials
+  const char* paper;
   std::unique_ptr<AnyWindow> (*make)(const DefinitionPtr&, const Options&);
-  bool counts_times = false;  // takes items in any order, and yet times may be left out
+
+  // What it can do.
+  bool in_order = false;       // times must not decrease
+  bool ranges = false;         // query(start, end)
+  bool suffixes = false;       // the same, for ends at the youngest entry only
+  bool items = false;          // still has its items
+  bool anywhere = false;       // evict(time)
+  bool counts_times = false;   // takes items in any order, and yet times may be left out
+  bool combines_ties = false;  // equal times are one entry
+
+  // What it needs.
+  bool needs_associative = true;
+  bool needs_inverse = false;
+  bool needs_selective = false;
+  bool needs_median_like = false;
+  bool needs_delay = false;  // max_delay=
+
+  // When sash.window takes it.
+  int preference = 0;              // its turn, from 1; 0: only where it is named
+  const char* spike = nullptr;     // what a single call may cost, where that grows with n
+  const char* drawback = nullptr;  // why it is passed over unless what it is for is asked for
+
+  const char* benches = "";  // the experiments of `sash bench` that it is in
 };
+
+// All of them, in the order of the tables; the name of each only once.
+const std::vector<const AlgorithmInfo*>& algorithms();
+void add_algorithm(const AlgorithmInfo& info);
+
+// The names of those that a test accepts, in words: "Fiba, BTree or Recalc".
+template <class Test>
+std::string names_of(Test test, const char* last = " and ") {
+  std::vector<std::string> found;
+  for (const AlgorithmInfo* info : algorithms())
+    if (test(*info)) found.push_back(info->name);
+  std::string out;
+  for (std::size_t i = 0; i < found.size(); ++i) out += (i == 0 ? "" : i + 1 < found.size() ? ", " : last) + found[i];
+  return out;
+}
 
 }  // namespace sash

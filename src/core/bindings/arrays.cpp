@@ -154,31 +154,41 @@ void run_all(Job& job, const K& kernel, const Input* values, const std::vector<s
   for (auto& t : team) t.join();
 }
 
+// The loop for a kernel: the fastest that gives its results, else one that runs any kernel.
 template <class Input>
 void run_kernel(Job& job, const KernelSpec& spec, bool dense, const Input* values, const std::vector<std::size_t>& starts,
                 std::size_t threads) {
   auto go = [&](auto kernel) { run_all(job, kernel, values, starts, threads); };
-  if (spec.name == "sum") {
-    if constexpr (std::is_floating_point_v<Input>)
-      return go(DenseSum{});
-    else
-      return go(Sum<std::int64_t>{});
-  }
-  if (dense && !job.arrival && (spec.name == "max" || spec.name == "min")) {
+  auto extreme = [&]<Wants wants>() {
     if constexpr (std::is_floating_point_v<Input>) {
       bool nan = false;
       for (std::size_t i = starts.front(); i < starts.back(); ++i) nan |= values[i] != values[i];
-      if (nan && spec.name == "max") return go(DenseExtreme<Input, Wants::greatest, true>{});
-      if (nan) return go(DenseExtreme<Input, Wants::least, true>{});
+      if (nan) return go(DenseExtreme<Input, wants, true>{});
     }
-    if (spec.name == "max") return go(DenseExtreme<Input, Wants::greatest, false>{});
-    return go(DenseExtreme<Input, Wants::least, false>{});
-  }
-  if (!job.nulls && !job.arrival && spec.name == "mean") return go(DenseMean<Input>{});
-  if (!job.nulls && !job.arrival && spec.name == "moments") {
-    if (job.how == Lower::std_dev || job.how == Lower::var) return go(Deviations{});
-    return go(Moments<double>{});
-  }
+    go(DenseExtreme<Input, wants, false>{});
+  };
+  bool plain = !job.nulls && !job.arrival;
+  auto own_loop = [&]<class K>(const K&) {
+    if constexpr (std::is_same_v<K, Sum<Input>>) {
+      go(std::conditional_t<std::is_floating_point_v<Input>, DenseSum, Sum<Input>>{});
+      return true;
+    } else if constexpr (std::is_same_v<K, Min<Input>> || std::is_same_v<K, Max<Input>>) {
+      if (!dense || job.arrival) return false;
+      extreme.template operator()<std::is_same_v<K, Max<Input>> ? Wants::greatest : Wants::least>();
+      return true;
+    } else if constexpr (std::is_same_v<K, Mean<Input>>) {
+      if (plain) go(DenseMean<Input>{});
+      return plain;
+    } else if constexpr (std::is_same_v<K, Moments<Input>>) {
+      if (plain && (job.how == Lower::std_dev || job.how == Lower::var))
+        go(Deviations{});
+      else if (plain)
+        go(Moments<double>{});
+      return plain;
+    }
+    return false;
+  };
+  if (!run_time_kernel(spec) && with_kernel(spec, own_loop)) return;
   go(AnySlide(erase(spec)));
 }
 

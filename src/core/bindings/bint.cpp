@@ -11,17 +11,16 @@ struct BIntWindow {
 };
 
 static const AlgorithmInfo info{.name = "BInt",
+                                .time = "log n per query",
+                                .space = "2n",
+                                .paper = "B-Int, 2004",
+                                .make = make_window<BIntWindow, Heat::cold>,
                                 .in_order = true,
                                 .ranges = true,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<BIntWindow, Heat::cold>};
+                                .benches = "fifo"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(9, [](nb::module_& m) {
   bind_window<BIntWindow>(m, info, "Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.");
 });
 

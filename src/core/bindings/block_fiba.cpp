@@ -21,15 +21,16 @@ static std::unique_ptr<AnyWindow> make(const DefinitionPtr& definition, const Op
 
 static AlgorithmInfo info_of(const char* name, decltype(AlgorithmInfo::make) make) {
   return {.name = name,
-          .in_order = false,
+          .time = "log d for an item d places late",
+          .space = "about n",
+          .paper = "our own layout of FiBA",
+          .make = make,
           .ranges = true,
-          .suffixes = false,
           .items = true,
           .anywhere = true,
-          .needs_inverse = false,
-          .needs_selective = false,
-          .needs_associative = true,
-          .make = make};
+          .combines_ties = true,
+          .preference = 8,
+          .benches = "fifo latency ooo bulk coarse"};
 }
 
 static const AlgorithmInfo info = info_of("BlockFiba", make);
@@ -42,7 +43,7 @@ struct SmallBlockFibaWindow {
 
 static const AlgorithmInfo small = info_of("_SmallBlockFiba", make_window<SmallBlockFibaWindow, Heat::cold>);
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(15, [](nb::module_& m) {
   bind_window<BlockFibaWindow>(m, info, "Aggregate a window of items in any order: blocks of entries and three fingers.", false, true);
   bind_window<SmallBlockFibaWindow>(m, small, "BlockFiba with blocks of four, for tests.");
 });

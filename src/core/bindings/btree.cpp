@@ -20,17 +20,17 @@ static std::unique_ptr<AnyWindow> make(const DefinitionPtr& definition, const Op
 }
 
 static const AlgorithmInfo info{.name = "BTree",
-                                .in_order = false,
+                                .time = "log n",
+                                .space = "between n and 2n",
+                                .paper = "FiBA, 2019, its baseline",
+                                .make = make,
                                 .ranges = true,
-                                .suffixes = false,
                                 .items = true,
                                 .anywhere = true,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make};
+                                .combines_ties = true,
+                                .benches = "ooo"};
 
-static Binding bind(11, [](nb::module_& m) {
+static Binding bind(13, [](nb::module_& m) {
   bind_window<BTreeWindow>(
       m, info, "Aggregate a window of items in any order: O(log n) for every item; the baseline that Fiba is measured against.", true);
 });

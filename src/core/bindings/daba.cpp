@@ -11,17 +11,15 @@ struct DabaWindow {
 };
 
 static const AlgorithmInfo info{.name = "Daba",
+                                .time = "at most 4 per insert, 3 per evict",
+                                .space = "2n",
+                                .paper = "DABA, 2021, section 5",
+                                .make = make_window<DabaWindow, Heat::hot>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<DabaWindow, Heat::hot>};
+                                .benches = "fifo latency"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(5, [](nb::module_& m) {
   bind_window<DabaWindow>(m, info, "Aggregate an in-order window in worst-case constant time, with 2n partials and its items at hand.");
 });
 

@@ -11,17 +11,15 @@ struct DabaLiteWindow {
 };
 
 static const AlgorithmInfo info{.name = "DabaLite",
+                                .time = "at most 3 per insert, 2 per evict",
+                                .space = "n + 2",
+                                .paper = "DABA, 2021, section 6",
+                                .make = make_window<DabaLiteWindow, Heat::hot>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
-                                .items = false,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<DabaLiteWindow, Heat::hot>};
+                                .preference = 6,
+                                .benches = "fifo latency bulk coarse"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(6, [](nb::module_& m) {
   bind_window<DabaLiteWindow>(m, info, "Aggregate an in-order window in worst-case constant time, with n + 2 partials.");
 });
 

@@ -20,17 +20,17 @@ static std::unique_ptr<AnyWindow> make(const DefinitionPtr& definition, const Op
 }
 
 static const AlgorithmInfo info{.name = "Fiba",
-                                .in_order = false,
+                                .time = "log d for an item d places late",
+                                .space = "between n and 2n",
+                                .paper = "FiBA, 2019; in bulk, 2023",
+                                .make = make,
                                 .ranges = true,
-                                .suffixes = false,
                                 .items = true,
                                 .anywhere = true,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make};
+                                .combines_ties = true,
+                                .benches = "fifo latency ooo bulk coarse"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(14, [](nb::module_& m) {
   bind_window<FibaWindow>(m, info, "Aggregate a window of items in any order: O(log d) for an item d places late, ranges included.", true);
 });
 

@@ -11,17 +11,16 @@ struct FlatFatWindow {
 };
 
 static const AlgorithmInfo info{.name = "FlatFat",
+                                .time = "log n",
+                                .space = "2n",
+                                .paper = "Reactive Aggregator, 2015",
+                                .make = make_window<FlatFatWindow, Heat::cold>,
                                 .in_order = true,
                                 .ranges = true,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<FlatFatWindow, Heat::cold>};
+                                .benches = "fifo"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(8, [](nb::module_& m) {
   bind_window<FlatFatWindow>(m, info, "Aggregate an in-order window and any range of it with a flat binary tree.");
 });
 

@@ -11,17 +11,16 @@ struct FlatFitWindow {
 };
 
 static const AlgorithmInfo info{.name = "FlatFit",
+                                .time = "amortised 3, n at a query",
+                                .space = "n",
+                                .paper = "FlatFIT, 2017",
+                                .make = make_window<FlatFitWindow, Heat::hot>,
                                 .in_order = true,
-                                .ranges = false,
                                 .suffixes = true,
-                                .items = false,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<FlatFitWindow, Heat::hot>};
+                                .spike = "up to n combines at a query",
+                                .benches = "fifo latency"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(7, [](nb::module_& m) {
   bind_window<FlatFitWindow>(m, info, "Aggregate an in-order window, or its youngest part, in amortised constant time.");
 });
 

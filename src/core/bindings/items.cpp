@@ -157,12 +157,18 @@ std::vector<Item::Kind> ItemReader::kinds() const {
   return out;
 }
 
+// Whether it matters to a kernel what the items are.
+static bool looks_at_items(const KernelSpec& spec) {
+  if (run_time_kernel(spec)) return true;
+  return with_kernel(spec, []<class K>(const K&) { return !requires { K::looks_at_items; }; });
+}
+
 DefinitionPtr ItemReader::settled(const std::vector<Item::Kind>& kinds, std::vector<bool>& promoted) const {
   std::vector<ItemType> types = definition_->types;
   bool object = false, blank = true;
   for (std::size_t i = 0; i < types.size(); ++i) blank &= !seen_[i];
   for (std::size_t i = 0; i < types.size(); ++i) {
-    if (kinds[i] == Item::null || definition_->kernels[i].name == "count") continue;
+    if (kinds[i] == Item::null || !looks_at_items(definition_->kernels[i])) continue;
     if (kinds[i] == Item::object) {
       if (!blank || typed_)
         raise("TypeError", "an item that is no number can't go into a window of " + std::string(type_name(types[i])) +

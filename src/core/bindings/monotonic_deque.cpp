@@ -11,17 +11,18 @@ struct MonotonicDequeWindow {
 };
 
 static const AlgorithmInfo info{.name = "MonotonicDeque",
+                                .time = "amortised 1, n at an insert",
+                                .space = "at most n",
+                                .paper = "SlickDeque, 2018",
+                                .make = make_window<MonotonicDequeWindow, Heat::hot>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
-                                .items = false,
-                                .anywhere = false,
-                                .needs_inverse = false,
                                 .needs_selective = true,
-                                .needs_associative = true,
-                                .make = make_window<MonotonicDequeWindow, Heat::hot>};
+                                .preference = 4,
+                                .spike = "up to n combines at one insert",
+                                .drawback = "slower than TwoStacksLite at native speed",
+                                .benches = "fifo"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(11, [](nb::module_& m) {
   bind_window<MonotonicDequeWindow>(
       m, info, "Aggregate an in-order window of a selective aggregation by keeping only the items that can still win.");
 });

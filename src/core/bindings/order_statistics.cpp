@@ -17,26 +17,13 @@ enum class Wanted : std::uint8_t { quantile, ith_smallest, distinct };
 class OrderWindow final : public AnyWindow {
  public:
   explicit OrderWindow(const DefinitionPtr& definition) : aggregation_(definition->aggregation) {
-    auto name = nb::cast<std::string>(aggregation_.attr("name"));
-    bool own = nb::cast<bool>(aggregation_.attr("callables"));
-    nb::dict params;
-    for (nb::handle pair : nb::cast<nb::tuple>(aggregation_.attr("params"))) params[pair[0]] = pair[1];
-    if (!own && name == "median") {
-      q_ = 0.5;
-    } else if (!own && name == "quantile") {
-      q_ = nb::cast<double>(params["q"]);
-      nb::object rules = nb::module_::import_("sash.agg.ranks").attr("INTERPOLATIONS");
-      rule_ = static_cast<Interpolation>(nb::cast<int>(rules.attr("index")(params["interpolation"])));
-    } else if (!own && name == "ith_smallest") {
-      wanted_ = Wanted::ith_smallest;
-      i_ = nb::cast<std::uint64_t>(params["i"]);
-    } else if (!own && name == "distinct") {
-      wanted_ = Wanted::distinct;
-    } else {
-      raise("TypeError", name +
-                             " is not median-like. OrderStatistics computes median, quantile, ith_smallest and distinct; use DabaLite "
-                             "or Fiba for others.");
-    }
+    nb::object rank = aggregation_.attr("rank");
+    auto find = nb::cast<std::string>(rank.attr("find"));
+    wanted_ = find == "quantile" ? Wanted::quantile : find == "distinct" ? Wanted::distinct : Wanted::ith_smallest;
+    q_ = nb::cast<double>(rank.attr("q"));
+    i_ = nb::cast<std::uint64_t>(rank.attr("k"));
+    nb::object rules = nb::module_::import_("sash.agg.ranks").attr("INTERPOLATIONS");
+    rule_ = static_cast<Interpolation>(nb::cast<int>(rules.attr("index")(rank.attr("rule"))));
     nb::object dtype = aggregation_.attr("dtype");
     if (dtype.equal(nb::str("object"))) refuse();
     floats_ = definition->types[0] == ItemType::float64 || dtype.equal(nb::str("float64"));
@@ -205,18 +192,17 @@ static std::unique_ptr<AnyWindow> make(const DefinitionPtr& definition, const Op
 }
 
 static const AlgorithmInfo info{.name = "OrderStatistics",
-                                .in_order = false,
-                                .ranges = false,
-                                .suffixes = false,
+                                .time = "log n",
+                                .space = "n",
+                                .paper = "Hirzel et al., 2016",
+                                .make = make,
                                 .items = true,
                                 .anywhere = true,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make,
-                                .counts_times = true};
+                                .counts_times = true,
+                                .needs_median_like = true,
+                                .preference = 2};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(12, [](nb::module_& m) {
   bind_window<OrderStatisticsWindow>(m, info, "Compute median, quantile, ith_smallest or distinct of numbers in any order, in O(log n).");
 });
 

@@ -11,17 +11,18 @@ struct RecalcWindow {
 };
 
 static const AlgorithmInfo info{.name = "Recalc",
+                                .time = "n - 1 per query",
+                                .space = "n",
+                                .paper = "the tutorial of 2017",
+                                .make = make_window<RecalcWindow, Heat::cold>,
                                 .in_order = true,
                                 .ranges = true,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
                                 .needs_associative = false,
-                                .make = make_window<RecalcWindow, Heat::cold>};
+                                .preference = 1,
+                                .drawback = "recalculates the whole window at every query"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(1, [](nb::module_& m) {
   bind_window<RecalcWindow>(
       m, info, "Aggregate a window from scratch at every query: the oracle, and the only one that takes non-associative aggregations.");
 });

@@ -11,17 +11,16 @@ struct ReorderedWindow {
 };
 
 static const AlgorithmInfo info{.name = "Reordered",
-                                .in_order = false,
-                                .ranges = false,
-                                .suffixes = false,
-                                .items = false,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<ReorderedWindow, Heat::hot>};
+                                .time = "DabaLite's, and one per waiting item",
+                                .space = "n + 2",
+                                .paper = "Srivastava and Widom, 2004",
+                                .make = make_window<ReorderedWindow, Heat::hot>,
+                                .needs_delay = true,
+                                .preference = 7,
+                                .drawback = "BlockFiba is faster unless the worst round counts"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(16, [](nb::module_& m) {
+  add_algorithm(info);
   nb::class_<WindowOf<ReorderedWindow>, Window>(m, info.name, "Sort items that are at most max_delay late in a buffer before a DabaLite.",
                                                 nb::dynamic_attr(), nb::is_weak_referenceable())
       .def(

@@ -11,17 +11,18 @@ struct SubtractOnEvictWindow {
 };
 
 static const AlgorithmInfo info{.name = "SubtractOnEvict",
+                                .time = "1, and 1 inverse",
+                                .space = "n + 1",
+                                .paper = "the tutorial of 2017",
+                                .make = make_window<SubtractOnEvictWindow, Heat::hot>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
                                 .needs_inverse = true,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<SubtractOnEvictWindow, Heat::hot>};
+                                .preference = 3,
+                                .drawback = "subtracts: exact on integers only, and none were promised",
+                                .benches = "fifo latency"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(2, [](nb::module_& m) {
   bind_window<SubtractOnEvictWindow>(m, info, "Aggregate an in-order window by taking the oldest item away with an inverse.");
 });
 

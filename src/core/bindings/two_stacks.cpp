@@ -11,17 +11,16 @@ struct TwoStacksWindow {
 };
 
 static const AlgorithmInfo info{.name = "TwoStacks",
+                                .time = "amortised 1, n at a flip",
+                                .space = "2n",
+                                .paper = "DABA, 2021, section 3",
+                                .make = make_window<TwoStacksWindow, Heat::cold>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
                                 .items = true,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<TwoStacksWindow, Heat::cold>};
+                                .spike = "up to n combines at a flip",
+                                .benches = "fifo latency"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(3, [](nb::module_& m) {
   bind_window<TwoStacksWindow>(m, info,
                                "Aggregate an in-order window with two stacks: amortised constant time, 2n partials, its items at hand.");
 });

@@ -11,17 +11,16 @@ struct TwoStacksLiteWindow {
 };
 
 static const AlgorithmInfo info{.name = "TwoStacksLite",
+                                .time = "amortised 1, n at a flip",
+                                .space = "n + 1",
+                                .paper = "DABA, 2021, section 4",
+                                .make = make_window<TwoStacksLiteWindow, Heat::hot>,
                                 .in_order = true,
-                                .ranges = false,
-                                .suffixes = false,
-                                .items = false,
-                                .anywhere = false,
-                                .needs_inverse = false,
-                                .needs_selective = false,
-                                .needs_associative = true,
-                                .make = make_window<TwoStacksLiteWindow, Heat::hot>};
+                                .preference = 5,
+                                .spike = "up to n combines at a flip",
+                                .benches = "fifo latency bulk coarse"};
 
-static Binding bind(10, [](nb::module_& m) {
+static Binding bind(4, [](nb::module_& m) {
   bind_window<TwoStacksLiteWindow>(m, info, "Aggregate an in-order window in amortised constant time, with n + 1 partials.");
 });
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "hooks.hpp"
 #include "wheel_answers.hpp"
 
 namespace sash {
@@ -288,6 +289,29 @@ static Binding bind(20, [](nb::module_& m) {
            nb::arg("arg") = nb::none(), "Give the value of [start, end); with clamp, of its part before the watermark.")
       .def("landmark", &WheelAnswers::landmark, nb::kw_only(), nb::arg("arg") = nb::none(),
            "Give the value of everything before the watermark.")
+      .def(
+          "query_many",
+          [](nb::handle self, nb::handle starts, nb::handle ends, bool clamp) {
+            return hook("query_many")(self, starts, ends, nb::arg("clamp") = clamp);
+          },
+          nb::arg("starts"), nb::arg("ends"), nb::kw_only(), nb::arg("clamp") = false,
+          "Give the value of many ranges [start, end) at once, as an array.")
+      .def(
+          "interval",
+          [](nb::handle self, nb::handle length, nb::handle arg) { return hook("interval")(self, length, nb::arg("arg") = arg); },
+          nb::arg("length"), nb::kw_only(), nb::arg("arg") = nb::none(), "Give the value of the last length of time before the watermark.")
+      .def(
+          "group_by",
+          [](nb::handle self, nb::handle start, nb::handle end, nb::handle every) { return hook("group_by")(self, start, end, every); },
+          nb::arg("start").none(), nb::arg("end").none(), nb::arg("every"),
+          "Give (bucket start, value) for every length of time from start to end.")
+      .def(
+          "explain",
+          [](nb::handle self, nb::handle start, nb::handle end, bool clamp) {
+            return hook("explain_range")(self, start, end, nb::arg("clamp") = clamp);
+          },
+          nb::arg("start").none(), nb::arg("end").none(), nb::kw_only(), nb::arg("clamp") = false,
+          "Say how a range would be answered, at what cost, and why not otherwise.")
       .def("_interval", &WheelAnswers::interval, nb::arg("length"), nb::arg("arg") = nb::none())
       .def("_query_many", &WheelAnswers::query_many, nb::arg("starts"), nb::arg("ends"), nb::arg("clamp"))
       .def("_plans", &WheelAnswers::plans, nb::arg("start").none(), nb::arg("end").none(), nb::arg("clamp"))

@@ -3,10 +3,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <tuple>
+
+#include "hooks.hpp"
 
 namespace sash {
 
@@ -16,6 +19,19 @@ static Time encode_time(double t) {
   return bits ^ ((bits >> 63) & INT64_MAX);
 }
 static double decode_time(Time key) { return std::bit_cast<double>(key ^ ((key >> 63) & INT64_MAX)); }
+
+// --- the table of algorithms
+
+static std::vector<const AlgorithmInfo*>& table() {
+  static std::vector<const AlgorithmInfo*> all;
+  return all;
+}
+
+const std::vector<const AlgorithmInfo*>& algorithms() { return table(); }
+
+void add_algorithm(const AlgorithmInfo& info) {
+  if (info.name[0] != '_') table().push_back(&info);  // those are variants for tests
+}
 
 // --- construction
 
@@ -36,6 +52,12 @@ class Window::Work {
   Window& window_;
 };
 
+// What takes every aggregation of items in order, as sash.window would.
+static std::string alternatives() {
+  return names_of([](auto& a) { return a.in_order && a.preference && a.needs_associative && !a.needs_inverse && !a.needs_selective; },
+                  " or ");
+}
+
 // An aggregation that has what the algorithm needs.
 static nb::object fitting(const AlgorithmInfo& info, nb::object aggregation) {
   nb::object base = nb::module_::import_("sash.agg.base").attr("Aggregation");
@@ -45,11 +67,16 @@ static nb::object fitting(const AlgorithmInfo& info, nb::object aggregation) {
   auto name = nb::cast<std::string>(aggregation.attr("name"));
   auto has = [&](const char* trait) { return nb::cast<bool>(aggregation.attr(trait)); };
   if (info.needs_associative && !has("associative"))
-    raise("TypeError", name + " is not associative. " + algorithm + " needs that; only Recalc does not.");
+    raise("TypeError", name + " is not associative. " + algorithm + " needs that; only " +
+                           names_of([](auto& a) { return !a.needs_associative; }) + " does not.");
   if (info.needs_inverse && !has("invertible"))
-    raise("TypeError", name + " has no inverse. " + algorithm + " needs one; use DabaLite or TwoStacksLite, which do not.");
+    raise("TypeError", name + " has no inverse. " + algorithm + " needs one; use " + alternatives() + ".");
   if (info.needs_selective && !has("selective"))
-    raise("TypeError", name + " is not selective. " + algorithm + " needs combine to return one of its arguments; use DabaLite.");
+    raise("TypeError",
+          name + " is not selective. " + algorithm + " needs combine to return one of its arguments; use " + alternatives() + ".");
+  if (info.needs_median_like && !has("median_like"))
+    raise("TypeError", name + " is not median-like. " + algorithm + " computes what is found by rank, such as median and distinct; use " +
+                           alternatives() + ".");
   return aggregation;
 }
 
@@ -88,6 +115,24 @@ Window::TimeKind Window::kind_of(nb::handle time) const {
     raise("ValueError", "this item has the time " + text(time) + ", earlier ones had none. Give every item a time, or none.");
   if (times_ != TimeKind::unknown) return times_;
   return PyFloat_Check(time.ptr()) ? TimeKind::floats : TimeKind::integers;
+}
+
+// Keys of float times are integers of the same order, but not of the same distances. A kernel that measures distances would get them
+// wrong; the aggregation's Python definition does not.
+static bool measures_time(const KernelSpec& spec) {
+  if (run_time_kernel(spec)) return false;
+  return with_kernel(spec, []<class K>(const K&) { return requires { K::measures_time; }; });
+}
+
+void Window::follow(TimeKind kind) {
+  if (kind != TimeKind::floats || times_ != TimeKind::unknown || items_.definition()->object) return;
+  const auto& kernels = items_.definition()->kernels;
+  if (std::none_of(kernels.begin(), kernels.end(), measures_time)) return;
+  ItemReader in_python = items_;
+  nb::tuple types = items_.state();
+  in_python.restore(nb::make_tuple(types[0], nb::bool_(true), types[2]));
+  become(in_python.definition(), nullptr);
+  items_ = std::move(in_python);
 }
 
 Time Window::key_of(nb::handle time, TimeKind kind) const {
@@ -173,6 +218,7 @@ void Window::insert(nb::handle value, nb::handle time) {
   } else {
     Time t = key_of(time, kind);
     refuse_older(t);
+    follow(kind);
     // Native extremes give their time back as an integer: floats go through Python.
     read(value);
     if (items_.definition()->object) {
@@ -216,6 +262,7 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
               "time " + text(time_out(keys[i])) + " follows " + text(time_out(keys[i - 1])) +
                   ". bulk_insert needs times that do not decrease; pass sort=True to have them sorted.");
     refuse_older(keys[0]);
+    follow(kind);
   }
 
   if (!read_in[0].is_none() && window_->native()) {
@@ -265,7 +312,8 @@ nb::object Window::evict(nb::handle time) {
     return nb::none();
   }
   if (!info_.anywhere)
-    raise("TypeError", std::string(info_.name) + " evicts only its oldest entry. Use evict(), bulk_evict(time), or Fiba for evict(time).");
+    raise("TypeError", std::string(info_.name) + " evicts only its oldest entry. Use evict(), bulk_evict(time), or, for evict(time), " +
+                           names_of([](auto& a) { return a.anywhere && !a.needs_median_like; }, " or ") + ".");
   bool found = false;
   if (window_->size() > 0) guarded([&] { found = window_->evict(key_of(time, times_)); });
   return nb::borrow(found ? Py_True : Py_False);
@@ -285,8 +333,8 @@ nb::object Window::query(nb::handle start, nb::handle end, nb::handle arg) {
     return out;
   }
   if (!info_.ranges && !info_.suffixes)
-    raise("TypeError",
-          std::string(info_.name) + " answers for the whole window only. For ranges use Fiba, BlockFiba, BTree, FlatFat, BInt or Recalc.");
+    raise("TypeError", std::string(info_.name) + " answers for the whole window only. For ranges use " +
+                           names_of([](auto& a) { return a.ranges; }, " or ") + ".");
   if (start.is_none() || end.is_none()) raise("TypeError", "a range has two ends. Use query(start, end), or query() for the whole window.");
   auto [from, to] = range_of(start, end);
   if (info_.suffixes && !info_.ranges && !window_->reaches_the_end(to))
@@ -338,10 +386,8 @@ nb::object Window::youngest() { return window_->size() ? time_out(window_->young
 nb::list Window::items() {
   Work work(*this);
   if (!info_.items)
-    raise(
-        "TypeError",
-        std::string(info_.name) +
-            " does not keep its items apart. Recalc, SubtractOnEvict, TwoStacks, Daba, FlatFat, BInt, Amta, BTree, Fiba and BlockFiba do.");
+    raise("TypeError",
+          std::string(info_.name) + " does not keep its items apart. These do: " + names_of([](auto& a) { return a.items; }) + ".");
   nb::list out;
   for (auto& [t, value] : window_->items()) out.append(nb::make_tuple(time_out(t), value));
   return out;
@@ -384,7 +430,8 @@ void Window::merge(Window& other) {
   if (&info_ != &other.info_ || !aggregation().equal(other.aggregation()))
     raise("ValueError", "only windows of the same algorithm and aggregation merge. Build both from one definition.");
   if (!info_.items)
-    raise("TypeError", std::string(info_.name) + " does not keep its items apart, so it can't be merged. Use Fiba or BlockFiba.");
+    raise("TypeError", std::string(info_.name) + " does not keep its items apart, so it can't be merged. Use " +
+                           names_of([](auto& a) { return a.items && !a.in_order && !a.needs_median_like; }, " or ") + ".");
   if (other.window_->size() == 0) return;
   if (times_ == TimeKind::unknown) times_ = other.times_;
   if (times_ != other.times_ || times_ == TimeKind::counted)
@@ -448,9 +495,49 @@ nb::object Window::nodes() {
   return found;
 }
 
+static void bind_table(nb::module_& m) {
+  auto text_of = [](const char* text) -> nb::object { return text ? nb::object(nb::str(text)) : nb::none(); };
+  using A = const AlgorithmInfo;
+  nb::class_<AlgorithmInfo>(m, "Algorithm", "The entry of an algorithm: what it can do, what it needs, what it costs.")
+      .def_prop_ro("name", [](A& a) { return a.name; })
+      .def_prop_ro(
+          "time", [](A& a) { return a.time; }, "Combines per operation.")
+      .def_prop_ro(
+          "space", [](A& a) { return a.space; }, "Partials.")
+      .def_prop_ro("paper", [](A& a) { return a.paper; })
+      .def_ro("in_order", &AlgorithmInfo::in_order, "Whether times must not decrease.")
+      .def_ro("ranges", &AlgorithmInfo::ranges, "Whether query(start, end) is answered.")
+      .def_ro("suffixes", &AlgorithmInfo::suffixes, "Whether it is answered for ends at the youngest entry.")
+      .def_ro("items", &AlgorithmInfo::items, "Whether it still has its items.")
+      .def_ro("anywhere", &AlgorithmInfo::anywhere, "Whether evict(time) removes an entry anywhere.")
+      .def_ro("counts_times", &AlgorithmInfo::counts_times, "Whether times may be left out though items come in any order.")
+      .def_ro("combines_ties", &AlgorithmInfo::combines_ties, "Whether equal times are one entry.")
+      .def_ro("needs_associative", &AlgorithmInfo::needs_associative)
+      .def_ro("needs_inverse", &AlgorithmInfo::needs_inverse)
+      .def_ro("needs_selective", &AlgorithmInfo::needs_selective)
+      .def_ro("needs_median_like", &AlgorithmInfo::needs_median_like)
+      .def_ro("needs_delay", &AlgorithmInfo::needs_delay, "Whether its constructor needs max_delay=.")
+      .def_ro("preference", &AlgorithmInfo::preference, "Its turn in sash.window, from 1; 0 where it must be named.")
+      .def_prop_ro(
+          "spike", [text_of](A& a) { return text_of(a.spike); }, "What a single call may cost, where that grows with n.")
+      .def_prop_ro(
+          "drawback", [text_of](A& a) { return text_of(a.drawback); }, "Why sash.window passes it over without need.")
+      .def_prop_ro("benches", [](A& a) { return a.benches; }, "The experiments of sash bench that it is in.");
+  m.def(
+      "algorithms",
+      [] {
+        nb::list out;
+        for (const AlgorithmInfo* info : algorithms()) out.append(nb::cast(info, nb::rv_policy::reference));
+        return out;
+      },
+      "List the algorithms, in the order of the tables.");
+}
+
 static Binding bind(0, [](nb::module_& m) {
-  nb::class_<Window>(m, "Window", "A sliding window: insert, evict, query. Its subclasses are the algorithms.", nb::dynamic_attr(),
-                     nb::is_weak_referenceable())
+  bind_table(m);
+  nb::class_<Window> window(m, "Window", "A sliding window: insert, evict, query. Its subclasses are the algorithms.", nb::dynamic_attr(),
+                            nb::is_weak_referenceable());
+  window
       .def("insert", &Window::insert, nb::arg("value").none(), nb::arg("time") = nb::none(),
            "Add an item; left-out times count 0, 1, 2 ...")
       .def("bulk_insert", &Window::bulk_insert, nb::arg("values"), nb::arg("times") = nb::none(), nb::kw_only(), nb::arg("sort") = false,
@@ -470,6 +557,18 @@ static Binding bind(0, [](nb::module_& m) {
       .def("clear", &Window::clear, "Remove everything, and mend a broken window.")
       .def("check", &Window::check, nb::arg("values") = nb::none(), "Verify every invariant, and say in words which one broke.")
       .def("merge", &Window::merge, nb::arg("other"), "Take over the entries of another window, in time order.")
+      .def_prop_ro(
+          "algorithm", [](Window& w) -> const AlgorithmInfo& { return w.info(); }, nb::rv_policy::reference,
+          "What the algorithm can do, what it needs, what it costs.")
+      .def(
+          "explain", [](nb::handle self) { return hook("explain")(self); }, nb::sig("def explain(self) -> str"),
+          "Say which algorithm runs the window, at what cost, and why not another.")
+      .def(
+          "to_bytes", [](nb::handle self) { return hook("to_bytes")(self); }, nb::sig("def to_bytes(self) -> bytes"),
+          "Store the window as bytes, with the fingerprint of its aggregation.")
+      .def("__reduce__", [](nb::handle self) { return hook("reduce")(self); })
+      .def("__copy__", [](nb::handle self) { return hook("copy")(self); })
+      .def("__deepcopy__", [](nb::handle self, nb::handle memo) { return hook("deepcopy")(self, memo); })
       .def("_state", &Window::state)
       .def("_restore", &Window::restore)
       .def("_counts", &Window::counts)
@@ -481,6 +580,12 @@ static Binding bind(0, [](nb::module_& m) {
         if (w.options().max_delay) out["max_delay"] = nb::int_(w.options().max_delay);
         return out;
       });
+  // A class method, so that a class derived from a window reads its own.
+  nb::object from_bytes =
+      nb::cpp_function([](nb::handle cls, nb::handle data, nb::handle aggregation) { return hook("from_bytes")(cls, data, aggregation); },
+                       nb::name("from_bytes"), nb::arg("cls"), nb::arg("data"), nb::arg("aggregation"),
+                       "Read a window that to_bytes stored; ValueError for damaged bytes or another definition's.");
+  window.attr("from_bytes") = nb::steal(PyClassMethod_New(from_bytes.ptr()));
 });
 
 }  // namespace sash

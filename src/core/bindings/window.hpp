@@ -52,6 +52,7 @@ class Window {
   void become(const DefinitionPtr& next, ItemReader::Promoted promoted);
   void read(nb::handle value);  // into items_, rebuilding the window if the item needs another type
   TimeKind kind_of(nb::handle time) const;
+  void follow(TimeKind kind);  // rebuilds the window if its kernel can't compute with such times
   Time key_of(nb::handle time, TimeKind kind) const;
   Time bound_of(nb::handle time, bool lower) const;  // of a range or an eviction: any number, also between keys
   std::pair<Time, Time> range_of(nb::handle start, nb::handle end) const;
@@ -81,6 +82,7 @@ template <class Tag>
 void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, bool takes_arity = false, bool takes_ties = false) {
   static const AlgorithmInfo* known;
   known = &info;
+  add_algorithm(info);
   auto cls = nb::class_<WindowOf<Tag>, Window>(m, info.name, doc, nb::dynamic_attr(), nb::is_weak_referenceable());
   if (takes_arity) {
     cls.def(

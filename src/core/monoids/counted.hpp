@@ -33,6 +33,28 @@ struct MinMax {
   }
 };
 
+// The extreme with its time, of slices, which come in any order: of equal values the one with the oldest time.
+template <class T, Wants wants>
+struct TimeOfExtreme {
+  using Input = T;
+  struct Partial {
+    T value;
+    Time time;
+    bool present;
+  };
+  static constexpr bool commutative = true;
+
+  Partial identity() const { return {T{}, 0, false}; }
+  Partial lift(Input x, Time t) const { return {x, t, true}; }
+  Partial combine(const Partial& a, const Partial& b) const {
+    if (!a.present || !b.present) return a.present ? a : b;
+    bool a_less = less_than(a.value, b.value), b_less = less_than(b.value, a.value);
+    if (a_less || b_less) return (wants == Wants::least) == a_less ? a : b;
+    return b.time < a.time ? b : a;
+  }
+  Scalar lower(Lower, const Partial& p) const { return p.present ? Scalar::of(p.time) : Scalar{}; }
+};
+
 // The extreme with its time. Ties go to the left, so this one does not commute.
 template <class T, Wants wants>
 struct ArgExtreme {
@@ -43,6 +65,7 @@ struct ArgExtreme {
     std::int64_t present;
   };
   using Promoted = ArgExtreme<double, wants>;
+  using InSlices = TimeOfExtreme<T, wants>;
 
   Partial identity() const { return {loser<wants, T>, 0, 0}; }
   Partial lift(Input x, Time t) const { return {x, t, 1}; }

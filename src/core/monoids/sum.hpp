@@ -11,7 +11,8 @@
 namespace sash {
 
 struct Count {
-  using Input = std::int64_t;  // not looked at
+  using Input = std::int64_t;
+  static constexpr bool looks_at_items = false;
   using Partial = std::int64_t;
   static constexpr bool commutative = true;
 

@@ -75,6 +75,7 @@ class Aggregation:
     in_slices: Callable[[ItemType], Native | None] | None = None  # the kernel of the engine, where it is another: see slice_kernel()
     exact_inverse: bool = False  # on integers the inverse gives back every bit, so it may be chosen without being asked for
     counts: bool = False  # its partial is of integers whatever the items are, so that its inverse is exact on floats too
+    in_unit: Callable[[int], Aggregation] | None = None  # makes it for times in units of so many microseconds: see with_unit()
     reads_time: bool = False  # a partial holds the time of its items, not their values alone
     ties: bool = False  # of items with one time, the engine's tie column decides which counts
     null_in_frames: bool = False  # of no value, a frame holds null as in SQL, where a window gives a number
@@ -177,6 +178,12 @@ class Aggregation:
     def kernel(self, item_type: ItemType) -> Native | None:
         """Name the kernel that windows run: that of ``native``, or one whose partial is known at run time only."""
         return self.run_time(item_type) if self.run_time is not None else self.native(item_type)
+
+    def with_unit(self, micros: int) -> Aggregation:
+        """Give the same definition for times that count units of so many microseconds; it equals this one."""
+        if self.parts and self.reads_time:
+            return _remake("struct", {name: part.with_unit(micros) for name, part in self.parts}, self.dtype)
+        return self if self.in_unit is None else self.in_unit(micros)
 
     def slice_kernel(self, item_type: ItemType) -> Native | None:
         """Name the kernel that the engine runs on slices, None where only Python can."""

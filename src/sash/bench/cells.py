@@ -9,11 +9,13 @@ import numpy as np
 
 from sash import _bench
 from sash.bench.machine import nanoseconds_per_tick, pinned, spread
+from sash.swag.algorithms import ALGORITHMS, contenders, snake_case
 
 __all__ = ["AMORTISED", "Cell", "latencies", "measure_cell"]
 
 
-AMORTISED: Final = ("two_stacks", "two_stacks_lite", "flat_fit")  # a step of O(n) every n rounds
+# A step of O(n) every n rounds.
+AMORTISED: Final = tuple(name for name in contenders("latency") if any(snake_case(a.name) == name and a.spike for a in ALGORITHMS.values()))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,39 +12,29 @@ from sash.bench.cells import AMORTISED, Cell, measure_cell
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say
 from sash.bench.tables import columns, rate, varied
+from sash.swag.algorithms import contenders
 
 __all__ = ["findings", "measure", "plot", "table"]
 
-IN_ORDER: Final = (
-    "plain_ring",
-    "subtract_on_evict",
-    "two_stacks_lite",
-    "two_stacks",
-    "daba_lite",
-    "daba",
-    "flat_fit",
-    "flat_fat",
-    "b_int",
-    "amta",
-    "fiba",
-    "block_fiba",
-)
-ANY_ORDER: Final = ("b_tree", "fiba", "block_fiba")
-BULK: Final = ("two_stacks_lite", "daba_lite", "amta", "fiba_singly", "fiba", "block_fiba")  # the first three in order only
+INVERSE: Final = ("plain_ring", "subtract_on_evict")
+ANY_MONOID: Final = contenders("fifo", any_monoid=True)
+IN_ORDER: Final = (*INVERSE, *ANY_MONOID)
+ANY_ORDER: Final = contenders("ooo")
+LATE_BULK: Final = ("fiba_singly", *contenders("bulk", in_order=False))
+BULK: Final = (*contenders("bulk", in_order=True), *LATE_BULK)
 SIZES: Final = (1 << 4, 1 << 10, 1 << 14, 1 << 18, 1 << 22)
 LARGE: Final = 1 << 22
 
 
 def _fifo(quick: bool) -> list[Cell]:
     sizes, rounds = (SIZES[::2], 2_000_000) if quick else (SIZES, 10_000_000)
-    inverse = ("plain_ring", "subtract_on_evict")
     # A lap of an amortised algorithm is a whole turn of the window: the step of O(n) is in each.
     cells = [
         Cell("fifo", name, "sum", size, rounds=max(rounds, size) if name in AMORTISED else rounds) for name in IN_ORDER for size in sizes
     ]
-    cells += [Cell("fifo", name, "max", 1 << 14, rounds=rounds) for name in (*IN_ORDER, "monotonic_deque") if name not in inverse]
+    cells += [Cell("fifo", name, "max", 1 << 14, rounds=rounds) for name in (*ANY_MONOID, "monotonic_deque")]
     cells += [Cell("fifo", name, "geomean", 1 << 14, rounds=rounds // 4) for name in IN_ORDER]
-    return cells + [Cell("fifo", name, "bloom", 1 << 14, rounds=rounds // 10) for name in IN_ORDER if name not in inverse]
+    return cells + [Cell("fifo", name, "bloom", 1 << 14, rounds=rounds // 10) for name in ANY_MONOID]
 
 
 def _dynamic(quick: bool) -> list[Cell]:
@@ -54,10 +44,10 @@ def _dynamic(quick: bool) -> list[Cell]:
 
 def _latency(quick: bool) -> list[Cell]:
     rounds = 1_000_000 if quick else 10_000_000
-    names = ("subtract_on_evict", "two_stacks", "two_stacks_lite", "daba", "daba_lite", "flat_fit", "fiba", "block_fiba")
-    cells = [Cell("latency", name, "sum", 1 << 14, rounds=rounds, repeats=1) for name in names]
+    cells = [Cell("latency", name, "sum", 1 << 14, rounds=rounds, repeats=1) for name in contenders("latency")]
     if not quick:
-        cells += [Cell("latency", name, "bloom", 1 << 14, rounds=rounds // 10, repeats=1) for name in names[1:]]
+        names = contenders("latency", any_monoid=True)
+        cells += [Cell("latency", name, "bloom", 1 << 14, rounds=rounds // 10, repeats=1) for name in names]
     return cells + [Cell("latency", name, "sum", LARGE, d, rounds=rounds // 2, repeats=1) for name in ANY_ORDER for d in (0, 1 << 20)]
 
 
@@ -81,7 +71,7 @@ def _bulk(kind: str) -> Callable[[bool], list[Cell]]:
         out = [Cell(kind, name, "sum", LARGE, 0, m, max(4, items // m)) for name in BULK for m in bulks]
         if kind == "bulk":  # late ones, in bulks of 1,024 and one by one
             late = [(m, d) for m in (1 << 10, 1) for d in (1 << 10, 1 << 20)]
-            out += [Cell(kind, name, "sum", LARGE, d, m, max(4, items // m)) for name in BULK[3:] for m, d in late]
+            out += [Cell(kind, name, "sum", LARGE, d, m, max(4, items // m)) for name in LATE_BULK for m, d in late]
         return out
 
     return cells
@@ -188,7 +178,7 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
         figure.set_size_inches(13, 6)
         axes.set(title="in order")
         axes = next(panels)
-        some = [cell for cell in shown if cell["algorithm"] in BULK[3:] and cell["bulk"] in (1, 1 << 10)]
+        some = [cell for cell in shown if cell["algorithm"] in LATE_BULK and cell["bulk"] in (1, 1 << 10)]
         plots.lines(axes, some, "distance", "throughput", lambda c: f"{c['algorithm']}, m = {c['bulk']:,}")
         axes.set(title="late", xlabel="distance d")
 

@@ -10,11 +10,12 @@ from sash import _bench
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say
 from sash.bench.tables import columns
+from sash.swag.algorithms import contenders
 
 __all__ = ["findings", "measure", "plot", "table"]
 
-_ALGORITHMS: Final = ("two_stacks_lite", "daba_lite", "two_stacks", "daba", "flat_fit", "amta", "b_int", "flat_fat", "fiba", "block_fiba")
-_HAVE_TIMES: Final = ("fiba", "block_fiba")
+_ALGORITHMS: Final = contenders("fifo", any_monoid=True)
+_HAVE_TIMES: Final = contenders("fifo", in_order=False)
 _MOST: Final = 80  # bytes per entry that any of them takes while it grows
 
 

@@ -11,6 +11,7 @@ from sash.bench.cells import latencies
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import pinned, say, spread
 from sash.bench.tables import columns, rate
+from sash.swag.algorithms import contenders
 
 __all__ = ["findings", "measure", "plot", "table"]
 
@@ -52,7 +53,7 @@ def _sharing(options: argparse.Namespace, forms: tuple[str, ...]) -> Cells:
     rounds = options.rounds or (200_000 if options.quick else 2_000_000)
     smalls = [options.window] if options.window else [s for s in (1, 16, 1 << 10, 1 << 16, 1 << 20, 1 << 22) if s <= size]
     out = []
-    for algorithm in [options.algorithm] if options.algorithm else ["b_tree", "fiba", "block_fiba"]:
+    for algorithm in [options.algorithm] if options.algorithm else contenders("ooo"):
         for small in smalls:
             for form in forms:
 
@@ -70,7 +71,7 @@ def _coarse(options: argparse.Namespace, forms: tuple[str, ...]) -> Cells:
     items = options.rounds or (2_000_000 if options.quick else 20_000_000)
     grains = [options.window] if options.window else [g for g in (1, 4, 16, 64, 256, 1024) if g <= size]
     out = []
-    for algorithm in [options.algorithm] if options.algorithm else ["two_stacks_lite", "daba_lite", "fiba", "block_fiba", "buckets"]:
+    for algorithm in [options.algorithm] if options.algorithm else [*contenders("coarse"), "buckets"]:
         for grain in grains:
             for form in forms:
                 if (form == "buckets") != (algorithm == "buckets"):

@@ -20,6 +20,7 @@ from sash.bench.cells import latencies
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import pinned, say, spread
 from sash.bench.tables import columns, rate
+from sash.swag.algorithms import contenders
 from sash.time import duration
 
 __all__ = ["findings", "measure", "plot", "table"]
@@ -73,14 +74,14 @@ def trips(folder: str | None, count: int | None) -> Stream:
 def _cells(name: str, options: argparse.Namespace) -> list[tuple[str, str, str]]:
     """List (algorithm, aggregation, period)."""
     if name == "debs12":
-        algorithms = ["two_stacks", "two_stacks_lite", "daba", "daba_lite", "flat_fit", "fiba", "block_fiba"]
+        algorithms = contenders("latency", any_monoid=True)
         periods = ["10ms", "1s", "1m", "10m", "1h"] if options.quick else ["10ms", "100ms", "1s", "10s", "1m", "10m", "1h", "6h"]
         aggs = ["relvar"]
     else:
-        algorithms = ["b_tree", "fiba_singly", "fiba", "block_fiba"]
+        algorithms = (*contenders("ooo"), "fiba_singly")
         periods = ["6h", "1d", "8d", "32d"] if options.quick else ["6h", "12h", "1d", "2d", "4d", "8d", "16d", "32d"]
         aggs = ["sum", "geomean"]
-    algorithms = [options.algorithm] if options.algorithm else algorithms
+    algorithms = (options.algorithm,) if options.algorithm else algorithms
     periods = [options.period] if options.period else periods
     return [(algorithm, a, period) for a in ([options.agg] if options.agg else aggs) for period in periods for algorithm in algorithms]
 

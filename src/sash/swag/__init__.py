@@ -22,11 +22,9 @@ from sash._core import (
     TwoStacksLite,
     Window,
 )
-from sash.swag import stored
+from sash.swag import stored  # noqa: F401  registers the bytes, pickles and copies of windows
 from sash.swag.coarse import Coarse
 from sash.swag.keyed import Keyed
-
-stored.attach()
 
 __all__ = [
     "Amta",

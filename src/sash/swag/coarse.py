@@ -64,7 +64,7 @@ class Coarse:
 
     def query(self, *bounds: Any, **options: Any) -> Any:
         """Aggregate the whole window, or every slice that a range start, end touches."""
-        return self.window.query(*map(self._slice, bounds), **options)
+        return self.window.query(*(None if bound is None else self._slice(bound) for bound in bounds), **options)
 
     def query_many(self, starts: Any, ends: Any) -> Any:
         """Aggregate many ranges at once, each in whole slices."""

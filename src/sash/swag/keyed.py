@@ -61,7 +61,7 @@ class Keyed:
             if window is None:
                 window = self._make()
             window.bulk_insert(
-                [items[i] for i in chosen], None if stamps is None else [stamps[i] for i in chosen], sort=_takes_any_order(window)
+                [items[i] for i in chosen], None if stamps is None else [stamps[i] for i in chosen], sort=not window.algorithm.in_order
             )
             if fresh:
                 self._windows[key] = window
@@ -100,7 +100,3 @@ class Keyed:
 
     def __getitem__(self, key: Hashable) -> Window:
         return self._windows[key]
-
-
-def _takes_any_order(window: Window) -> bool:
-    return type(window).__name__ in ("Fiba", "BlockFiba", "BTree", "Reordered")

@@ -1,4 +1,4 @@
-"""Bytes, pickles and copies of windows, all from one state."""
+"""Bytes, pickles and copies of windows, all from one state: the bodies of methods that the core declares."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import copy
 from typing import Any, TypeVar
 
 from sash import codec
-from sash._core import Window
+from sash._core import Window, register_hooks
 from sash.agg.base import Aggregation
 
-__all__ = ["attach"]
+__all__ = ["from_bytes", "to_bytes"]
 
 W = TypeVar("W", bound=Window)
 
@@ -57,13 +57,4 @@ def _deepcopy(window: W, memo: dict[int, Any]) -> W:
     return _rebuild(type(window), window.aggregation, window._options, copy.deepcopy(window._state(), memo))
 
 
-def attach() -> None:
-    """Give every window class its bytes, pickles and copies."""
-    for name, method in {
-        "to_bytes": to_bytes,
-        "from_bytes": classmethod(from_bytes),
-        "__reduce__": _reduce,
-        "__copy__": _copy,
-        "__deepcopy__": _deepcopy,
-    }.items():
-        setattr(Window, name, method)
+register_hooks(to_bytes=to_bytes, from_bytes=from_bytes, reduce=_reduce, copy=_copy, deepcopy=_deepcopy)

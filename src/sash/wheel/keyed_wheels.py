@@ -72,7 +72,7 @@ class KeyedWheels:
             )
         sizes = (shape.grain, *shape.levels)
         rows = [(size // shape.grain, retain) for size, retain in zip(sizes, shape.retain, strict=True)]
-        self._core = KeyedWheelsCore(aggregation, dtype, shape.micros, shape.grain, begin, rows, write_ahead, _few)
+        self._core = KeyedWheelsCore(aggregation.with_unit(shape.micros), dtype, shape.micros, shape.grain, begin, rows, write_ahead, _few)
         self._shape = shape
         self._options: dict[str, Any] = {
             "unit": unit,

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 import numpy as np
 
 from sash import codec
-from sash._core import WheelAnswers, WheelCore, WheelReader
+from sash._core import WheelAnswers, WheelCore, WheelReader, register_hooks
 from sash.agg.base import Aggregation
 from sash.time import MICROS, Duration, duration, duration_text
 from sash.wheel.errors import Misaligned, length_text
@@ -105,7 +105,9 @@ class Wheel(WheelCore):
             for size, retain, prefix in zip((shape.grain, *shape.levels), shape.retain, shape.prefix, strict=True)
         ]
         inverse = "inverse" in asked and aggregation.invertible
-        super().__init__(aggregation, dtype, shape.micros, shape.grain, begin, rows, write_ahead, inverse, threshold, _chunk)
+        super().__init__(
+            aggregation.with_unit(shape.micros), dtype, shape.micros, shape.grain, begin, rows, write_ahead, inverse, threshold, _chunk
+        )
         self._shape = shape
         self._names: list[str] = []
         self._options: dict[str, Any] = {
@@ -468,5 +470,4 @@ def units(self: WheelAnswers, length: Duration) -> int:
     return Shape(self._unit, 1, (), (), ()).units(length, "length")
 
 
-for _method in (query_many, interval, group_by, explain):
-    setattr(WheelAnswers, _method.__name__, _method)
+register_hooks(query_many=query_many, interval=interval, group_by=group_by, explain_range=explain)
