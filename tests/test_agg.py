@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import close, fold
 
 from sash import agg
 from sash.swag import DabaLite, Fiba, Recalc
+from tests.oracles import close, fold
 
 NUMERIC = [
     agg.count(),
@@ -28,6 +28,7 @@ NUMERIC = [
     agg.max(),
     agg.minmax(),
     agg.relvar(),
+    agg.ewma(half_life=3),
     agg.argmin(),
     agg.argmax(),
     agg.mincount(),

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import close, disordered_times, fold, free_monoid
 
 from sash import agg, slide
 from sash.errors import OutOfOrderError
+from tests.oracles import close, disordered_times, fold, free_monoid
 
 AGGS = [
     agg.count(),
@@ -25,6 +25,7 @@ AGGS = [
     agg.last(),
     agg.std(),
     agg.argmax(),
+    agg.ewma(half_life=7),
     agg.relvar(),
     agg.geomean(),
     agg.minmax(),

@@ -13,6 +13,7 @@
 
 #include "kernel.hpp"
 #include "monoids/counted.hpp"
+#include "monoids/decayed.hpp"
 #include "monoids/extreme.hpp"
 #include "monoids/moments.hpp"
 #include "monoids/ordered.hpp"
@@ -59,6 +60,7 @@ decltype(auto) with_kernel(const KernelSpec& spec, Visit&& visit) {
   if (spec.name == "geomean") return by_type.template operator()<Geomean>();
   if (spec.name == "product") return by_type.template operator()<Product>();
   if (spec.name == "truth") return by_type.template operator()<Truth>();
+  if (spec.name == "ewma") return by_type.template operator()<Ewma>();
   if (spec.name == "bit_and") return visit(BitAnd{});
   if (spec.name == "bit_or") return visit(BitOr{});
   throw std::invalid_argument("no native kernel is named " + spec.name);

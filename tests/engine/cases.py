@@ -49,6 +49,8 @@ AGGS = {
     "sd": agg.std("v"),
     "mm": agg.minmax("v"),
     "am": agg.argmax("v"),
+    "ew": agg.ewma("v", half_life="1m"),
+    "ex": agg.ewma("x", half_life=90),
     "ao": agg.argmin("v", of="w"),
     "ws": agg.max("w"),
     "wf": agg.first("w"),
@@ -56,7 +58,7 @@ AGGS = {
     "u": LONGEST,
     "z": LEAST,
     "st": agg.struct(total=agg.sum("v"), list=agg.collect("v"), last=agg.last("v")),
-    "day": agg.max("d"),
+    "newest_day": agg.max("d"),
     "when": agg.min("at"),
 }
 

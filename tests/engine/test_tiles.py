@@ -16,6 +16,7 @@ EXTREMES = ["min", "max", "minmax", "relvar", "mincount", "maxcount", "argmin", 
 OTHERS = ["first", "last", "collect", "median", "distinct"]
 AGGS = {name: getattr(agg, name)("v") for name in SUMS + EXTREMES + OTHERS} | {
     "some": agg.sum("v", where="f"),
+    "decayed": agg.ewma("v", half_life=4),
     "mean_of_some": agg.mean("v", where="f"),
     "both": agg.struct(m=agg.mean("v"), c=agg.collect("v")),
     "own": agg.define(lift=lambda x: (x,), combine=lambda a, b: a + b, identity=(), name="own", column="v"),

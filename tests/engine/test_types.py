@@ -28,6 +28,7 @@ COLUMNS = {
 }
 NUMBERS = {"whole", "real", "flag", "day", "moment"}
 ARGUMENTS = {"histogram": ([0, 2],), "quantile": (0.5,), "approx_quantile": (0.5,), "ith_youngest": (1,), "ith_smallest": (1,)}
+ARGUMENTS |= {"ewma": ("1h",)}
 ARGUMENTS |= {name: (2,) for name in ("top_k", "bottom_k", "first_k", "last_k")}
 TAKEN = {  # by which columns beside numbers
     "sum": {"money", "span"},

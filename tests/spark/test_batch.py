@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from sash import agg
 from sash.engine.tiles import tile_partial
 from sash.spark import explain, rolling, tiles, windows
-
-from .conftest import at
+from tests.spark.conftest import at
 
 pytestmark = pytest.mark.spark
 
@@ -145,3 +144,16 @@ def test_tiles_hold_what_can_be_merged(events):
     spreads = [tile_partial(aggs["spread"], row.spread) for row in out.filter("key = 'a'").orderBy("slice_start").collect()]
     whole = aggs["spread"].lower(functools.reduce(aggs["spread"].combine, spreads))
     assert whole == pytest.approx(events.filter("key = 'a' and at is not null").agg(F.stddev("part")).first()[0], rel=1e-9)
+
+
+def test_ewma_equals_its_formula_in_spark_sql(events):
+    ours = windows(events, time="at", range="60s", slide="20s", key="part", aggs={"e": agg.ewma("real", half_life="10s")}, watermark="1s")
+    known = events.filter("real is not null and at is not null").withColumn("t", F.unix_micros("at"))
+    placed = known.withColumn("w", F.window("at", "60 seconds", "20 seconds"))
+    newest = placed.withColumn("newest", F.max("t").over(Window.partitionBy("part", "w")))
+    weighed = newest.withColumn("weight", F.pow(F.lit(2.0), (F.col("t") - F.col("newest")) / 1e7))
+    theirs = weighed.groupBy("part", "w").agg((F.sum(F.col("real") * F.col("weight")) / F.sum("weight")).alias("e"))
+    wanted = {(row.part, row.w.start): row.e for row in theirs.collect()}
+    found = {(row.part, row.window_start): row.e for row in ours.filter("e is not null").collect()}
+    assert len(wanted) > 50
+    assert found == {place: pytest.approx(e) for place, e in wanted.items()}

@@ -4,9 +4,10 @@ The names shadow built-ins on purpose: ``from sash import agg`` and write ``agg.
 ``__all__``, so that a new one is added there and nowhere else.
 """
 
-from sash.agg import custom, ends, extremes, largest, membership, models, moments, ordered, ranks, sketches, sums
+from sash.agg import custom, decayed, ends, extremes, largest, membership, models, moments, ordered, ranks, sketches, sums
 from sash.agg.base import Aggregation
 from sash.agg.custom import *  # noqa: F403
+from sash.agg.decayed import *  # noqa: F403
 from sash.agg.ends import *  # noqa: F403
 from sash.agg.extremes import *  # noqa: F403
 from sash.agg.largest import *  # noqa: F403
@@ -20,6 +21,7 @@ from sash.agg.sums import *  # noqa: F403
 
 __all__ = ["Aggregation"]
 __all__ += custom.__all__
+__all__ += decayed.__all__
 __all__ += ends.__all__
 __all__ += extremes.__all__
 __all__ += largest.__all__
