@@ -6,11 +6,11 @@ import math
 import pathlib
 
 import pytest
-from oracles import close, ordered
 
 from sash import agg
 from sash.agg import cards
 from sash.swag import DabaLite
+from tests.oracles import close, ordered
 
 
 def test_the_page_of_cards_is_current_and_complete():

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Brute, close, fold, ordered
 
 from sash import agg, swag
 from sash.swag import DabaLite, Fiba, Recalc
+from tests.oracles import Brute, close, fold, ordered
 
 CATALOGUE = [
     agg.first_k(3),

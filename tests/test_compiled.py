@@ -12,11 +12,11 @@ import textwrap
 
 import numpy as np
 import pytest
-from oracles import close
 
 import sash
 from sash import agg
 from sash.swag import BlockFiba, Daba, DabaLite, Fiba, FlatFit, MonotonicDeque, Recalc, SubtractOnEvict, TwoStacksLite
+from tests.oracles import close
 
 pytest.importorskip("numba", reason="compiled=True needs numba, which is an extra")
 

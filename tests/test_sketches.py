@@ -7,10 +7,10 @@ import math
 import random
 
 import numpy as np
-from oracles import fold
 
 from sash import agg
 from sash.swag import DabaLite, Fiba
+from tests.oracles import fold
 
 MILLION = 1_000_000
 

@@ -6,8 +6,7 @@ import pytest
 from sash import agg
 from sash.engine import Bucket, Query, Slicer, Sweep, Windows, store
 from sash.engine import bucket as bucket_module
-
-from . import cases, plain
+from tests.engine import cases, plain
 
 random_case, rows_of = cases.random_case, cases.rows_of
 

@@ -12,8 +12,7 @@ import pytest
 from sash import _core, agg
 from sash.engine import Bucket, Query, Slicer, Sweep, Windows
 from sash.errors import DefinitionError
-
-from . import cases
+from tests.engine import cases
 
 
 def count_by(array):

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from . import contents
+from tests.golden import contents
 
 VERSIONS = sorted(p.name for p in contents.HERE.iterdir() if (p / "answers.json").exists())
 ANSWERS = {version: json.loads((contents.HERE / version / "answers.json").read_text()) for version in VERSIONS}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .conftest import at, seconds
+from tests.spark.conftest import at, seconds
 
 EVENTS = pa.schema([("key", pa.string()), ("at", pa.timestamp("us", tz="UTC")), ("value", pa.int64())])
 

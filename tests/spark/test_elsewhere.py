@@ -17,9 +17,8 @@ import pytest
 import sash
 from sash.spark import rolling, windows
 from sash.spark.java import find_java
-
-from . import jobs
-from .arrivals import EVENTS, arrival, cut, rows
+from tests.spark import jobs
+from tests.spark.arrivals import EVENTS, arrival, cut, rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.stress]  # half a minute and more each: other JVMs are started
 

@@ -10,9 +10,8 @@ from sash.errors import DefinitionError
 from sash.spark import explain, metrics, windows
 from sash.spark.definition import SparkColumns
 from sash.spark.packing import PACKED, packer
-
-from . import oracle
-from .arrivals import EVENTS, found_windows, rows, totals
+from tests.spark import oracle
+from tests.spark.arrivals import EVENTS, found_windows, rows, totals
 
 pytestmark = pytest.mark.spark
 

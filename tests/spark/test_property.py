@@ -14,9 +14,8 @@ import pytest
 
 from sash import agg
 from sash.spark import rolling, windows
-
-from . import oracle
-from .conftest import at, seconds
+from tests.spark import oracle
+from tests.spark.conftest import at, seconds
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from sash import agg
 from sash.spark import metrics, rolling, windows
-
-from .arrivals import found_windows
+from tests.spark.arrivals import found_windows
 
 FOLDER = next((p / "shared" / "data" for p in Path(__file__).resolve().parents if (p / "shared" / "data").is_dir()), None)
 pytestmark = pytest.mark.spark

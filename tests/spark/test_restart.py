@@ -16,10 +16,9 @@ from pyspark.errors import StreamingQueryException
 
 from sash import agg
 from sash.spark import windows
-
-from . import killed, oracle
-from .arrivals import EVENTS, arrival, cut, found_rows, found_windows, rows, totals, trimmed
-from .conftest import at
+from tests.spark import killed, oracle
+from tests.spark.arrivals import EVENTS, arrival, cut, found_rows, found_windows, rows, totals, trimmed
+from tests.spark.conftest import at
 
 pytestmark = pytest.mark.spark
 

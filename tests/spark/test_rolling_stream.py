@@ -6,9 +6,8 @@ import pytest
 
 from sash import agg
 from sash.spark import metrics, rolling
-
-from . import oracle
-from .arrivals import EVENTS, arrival, cut, found_rows, rows, totals, trimmed
+from tests.spark import oracle
+from tests.spark.arrivals import EVENTS, arrival, cut, found_rows, rows, totals, trimmed
 
 pytestmark = pytest.mark.spark
 

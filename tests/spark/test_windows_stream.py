@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from sash import agg
 from sash.spark import metrics, read_state, windows
-
-from . import oracle
-from .arrivals import EVENTS, arrival, cut, found_windows, rows, totals, trimmed
-from .conftest import seconds
+from tests.spark import oracle
+from tests.spark.arrivals import EVENTS, arrival, cut, found_windows, rows, totals, trimmed
+from tests.spark.conftest import seconds
 
 pytestmark = pytest.mark.spark
 

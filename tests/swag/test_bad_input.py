@@ -9,8 +9,7 @@ import pytest
 
 from sash import agg, swag
 from sash.errors import BrokenWindow, OutOfOrderError
-
-from .in_order import ALL, FREE, RANGES, name_of, seeing
+from tests.swag.in_order import ALL, FREE, RANGES, name_of, seeing
 
 every = pytest.mark.parametrize("algorithm", ALL, ids=name_of)
 

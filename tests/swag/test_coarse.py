@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import free_monoid
 
 from sash import agg
 from sash.swag import BlockFiba, BTree, Coarse, DabaLite, Fiba, Recalc
+from tests.oracles import free_monoid
 
 GRAIN = 10
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from sash import agg, swag
-
-from .in_order import ALL, counting, name_of
+from tests.swag.in_order import ALL, counting, name_of
 
 N = 512
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from sash import agg, swag
-
-from .in_order import ALL, ANY_MONOID, FREE, RANGES, name_of, seeing
+from tests.swag.in_order import ALL, ANY_MONOID, FREE, RANGES, name_of, seeing
 
 every = pytest.mark.parametrize("algorithm", ALL, ids=name_of)
 any_monoid = pytest.mark.parametrize("algorithm", ANY_MONOID, ids=name_of)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sash import swag
-
-from .in_order import ALL, ITEMS, RANGES, name_of, seeing
+from tests.swag.in_order import ALL, ITEMS, RANGES, name_of, seeing
 
 STEPS = st.integers(0, 3)  # between times: equal ones are common
 VALUES = st.one_of(st.integers(0, 99), st.none())

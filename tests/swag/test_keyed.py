@@ -4,10 +4,10 @@ import random
 
 import numpy as np
 import pytest
-from oracles import free_monoid
 
 from sash import agg
 from sash.swag import DabaLite, Fiba, Keyed, Reordered
+from tests.oracles import free_monoid
 
 
 @pytest.mark.parametrize("make", [DabaLite, Fiba])

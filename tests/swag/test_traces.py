@@ -9,8 +9,7 @@ from __future__ import annotations
 import pytest
 
 from sash import agg, swag
-
-from .in_order import name_of
+from tests.swag.in_order import name_of
 
 FIGURES = [swag.TwoStacks, swag.TwoStacksLite, swag.Daba, swag.DabaLite]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from .oracle import BruteWheel
+from tests.wheel.oracle import BruteWheel
 
 
 def some_value(data: st.DataObject, name: str, floats: bool) -> Any:

@@ -10,8 +10,7 @@ import pytest
 from sash import agg
 from sash.errors import BrokenWindow
 from sash.wheel import BeyondWatermark, KeyedWheels, Misaligned, NotRetained
-
-from ..oracles import close
+from tests.oracles import close
 
 # --- keys and columns
 

@@ -13,10 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sash import agg
 from sash.wheel import BeyondWatermark, Misaligned, NotRetained, Wheel
-
-from ..oracles import close, free_monoid
-from .draws import some_range, some_time, some_value
-from .oracle import BruteWheel, coverable
+from tests.oracles import close, free_monoid
+from tests.wheel.draws import some_range, some_time, some_value
+from tests.wheel.oracle import BruteWheel, coverable
 
 AGGREGATIONS = {
     "sum": agg.sum,

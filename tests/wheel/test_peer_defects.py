@@ -8,8 +8,7 @@ import pytest
 
 from sash import agg
 from sash.wheel import BeyondWatermark, NotRetained, Wheel, WindowResult
-
-from .oracle import BruteWheel
+from tests.wheel.oracle import BruteWheel
 
 DAY = 86_400
 

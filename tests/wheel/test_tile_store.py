@@ -12,8 +12,7 @@ import pytest
 from sash import agg
 from sash.wheel import BeyondWatermark, NotRetained, TileStore
 from sash.wheel import tile_store as module
-
-from .tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
+from tests.wheel.tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
 
 # --- what goes in comes out
 

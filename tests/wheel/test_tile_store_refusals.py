@@ -9,8 +9,7 @@ import pytest
 from sash import agg
 from sash.wheel import TileStore, TileStoreError
 from sash.wheel import tile_store as module
-
-from .tile_batches import AGGS, MINUTE, ONE, UTC, made, tiles
+from tests.wheel.tile_batches import AGGS, MINUTE, ONE, UTC, made, tiles
 
 
 def test_a_store_has_one_writer(tmp_path):

@@ -14,9 +14,8 @@ import pytest
 from sash import agg
 from sash.errors import BrokenWindow
 from sash.wheel import BeyondWatermark, Misaligned, NotRetained, Wheel, WindowResult
-
-from ..oracles import close
-from .oracle import BruteWheel
+from tests.oracles import close
+from tests.wheel.oracle import BruteWheel
 
 # --- times and units
 
