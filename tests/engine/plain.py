@@ -109,8 +109,8 @@ class Slicer:
     def __init__(self, query: Query, buckets: int) -> None:
         self.query, self.buckets = query, buckets
 
-    def pack(self, batch: pa.RecordBatch, every: bool = False) -> list[Packed]:
-        """One Packed per bucket that has rows; ``every``: one per bucket."""
+    def pack(self, batch: pa.RecordBatch) -> list[Packed]:
+        """One Packed per bucket that has rows."""
         rows = batch.to_pylist()
         times = items_of(batch.column(self.query.time))
         indices: dict[int, list[int]] = {bucket: [] for bucket in range(self.buckets)}
@@ -120,7 +120,7 @@ class Slicer:
         packed = []
         for bucket, chosen in indices.items():
             known = [times[i] for i in chosen if times[i] is not None]
-            if not chosen and not every:
+            if not chosen:
                 continue
             blob = to_blob(batch.take(pa.array([i for i in chosen if times[i] is not None], pa.int64()))) if known else b""
             packed.append(Packed(bucket, max(known, default=None), blob, len(chosen), len(chosen) - len(known)))
@@ -243,15 +243,6 @@ class Bucket:
             elif rows[i].time > watermark + 1 - period - rolling.takes_left:
                 return True
         return False
-
-    def next_time(self) -> int | None:
-        """The next watermark at which something becomes final."""
-        windows = self.query.windows
-        if windows is None:
-            return min((r.time for r in self.pending), default=None)
-        after = -FOREVER if self.watermark is None else self.watermark
-        ends = (max(first_end(windows, r.time), first_end(windows, after) if after > -FOREVER else -FOREVER) for r in self.rows)
-        return min(ends, default=None)
 
     def commit(self) -> Commit:
         """What to store, so that load() gives this state again."""

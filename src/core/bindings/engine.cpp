@@ -14,38 +14,11 @@
 #include "engine/arrow.hpp"
 #include "engine/column.hpp"
 #include "engine/runs.hpp"
+#include "engine_arrays.hpp"
 #include "module.hpp"
 
 namespace sash::engine {
 namespace {
-
-template <class T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Maybe = std::optional<In<T>>;
-template <class T>
-using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-template <class Vector>
-auto array_of(Vector values) {
-  auto* kept = new Vector(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Vector*>(p); });
-  return Out<typename Vector::value_type>(kept->data(), {kept->size()}, owner);
-}
-
-nb::bytes bytes_of(const Bytes& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
-
-template <class T>
-const T* data_of(const Maybe<T>& array, std::size_t n) {
-  if (!array) return nullptr;
-  if (array->size() != n) throw std::invalid_argument("the arrays of one call are of different lengths.");
-  return array->data();
-}
-
-template <class A>
-void check_length(const A& array, std::size_t n) {
-  if (array.size() != n) throw std::invalid_argument("the arrays of one call are of different lengths.");
-}
 
 nb::tuple encode(nb::list columns, std::size_t n) {
   std::vector<nb::object> held;
@@ -112,15 +85,6 @@ nb::tuple order(In<std::int32_t> ids, In<Time> times, std::vector<In<std::int64_
   return nb::make_tuple(array_of(std::move(out.layout.starts)), array_of(std::move(out.layout.times)), array_of(std::move(out.places)));
 }
 
-// A run's layout must be what the loops rely on: starts that begin at 0, do not decrease, and end at the last entry.
-void check_layout(std::size_t keys, const In<std::int64_t>& starts, const In<Time>& times) {
-  check_length(starts, keys + 1);
-  const std::int64_t* at = starts.data();
-  if (at[0] != 0 || at[keys] != static_cast<std::int64_t>(times.size())) damaged("the slices do not fit the keys");
-  for (std::size_t k = 0; k < keys; ++k)
-    if (at[k] > at[k + 1]) damaged("the slices do not fit the keys");
-}
-
 nb::tuple merge(const KeyTable& a_keys, In<std::int64_t> a_starts, In<Time> a, const KeyTable& b_keys, In<std::int64_t> b_starts,
                 In<Time> b, bool combine, Time oldest) {
   check_layout(a_keys.size(), a_starts, a);
@@ -147,7 +111,6 @@ nb::tuple keep(const KeyTable& keys, In<std::int64_t> starts, In<Time> times, Ti
 }
 
 nb::tuple windows(In<std::int64_t> starts, In<Time> panes, Time range, Time slide, Time first_end, Time last_end,
-                  std::pair<std::int64_t, Time> resumed, std::pair<std::int64_t, Time> held,
                   std::optional<std::pair<std::size_t, std::size_t>> only) {
   check_layout(starts.size() - 1, starts, panes);
   auto keys = only.value_or(std::pair<std::size_t, std::size_t>{0, starts.size() - 1});
@@ -155,8 +118,7 @@ nb::tuple windows(In<std::int64_t> starts, In<Time> panes, Time range, Time slid
   WindowStretches out;
   {
     nb::gil_scoped_release free;
-    out = window_stretches(starts.data(), panes.data(), keys.first, keys.second, range, slide, first_end, last_end,
-                           {resumed.first, resumed.second}, {held.first, held.second});
+    out = window_stretches(starts.data(), panes.data(), keys.first, keys.second, range, slide, first_end, last_end);
   }
   return nb::make_tuple(array_of(std::move(out.stretches.from)), array_of(std::move(out.stretches.to)), array_of(std::move(out.key)),
                         array_of(std::move(out.end)));
@@ -225,10 +187,7 @@ nb::list slide(const Column& column, In<std::int64_t> from, In<std::int64_t> to,
     nb::gil_scoped_release free;
     fields = column.slide({from.data(), from.size()}, {to.data(), to.size()}, lowers, subtract, places);
   }
-  nb::list out;
-  for (auto& field : fields)
-    out.append(nb::make_tuple(array_of(std::move(field.bits)), array_of(std::move(field.valid)), field.kind == Scalar::real));
-  return out;
+  return fields_of(std::move(fields));
 }
 
 template <class Write>
@@ -283,7 +242,7 @@ void bind(nb::module_& m) {
   m.def("merge_runs", &merge);
   m.def("keep_entries", &keep);
   m.def("window_stretches", &windows, nb::arg("starts"), nb::arg("panes"), nb::arg("range"), nb::arg("slide"), nb::arg("first_end"),
-        nb::arg("last_end"), nb::arg("resumed"), nb::arg("held"), nb::arg("keys") = nb::none());
+        nb::arg("last_end"), nb::arg("keys") = nb::none());
   m.def("lookback_stretches", &lookbacks);
   m.def("pack_words", [](In<std::int64_t> words) {
     return packed([&](Bytes& out) { pack_words(out, words.size(), [&](std::size_t i) { return words.data()[i]; }); });

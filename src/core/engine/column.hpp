@@ -15,6 +15,7 @@
 #include "../registry.hpp"
 #include "kernels.hpp"
 #include "memory.hpp"
+#include "record.hpp"
 #include "words.hpp"
 
 namespace sash::engine {
@@ -52,6 +53,14 @@ class Column {
                                      bool subtract, const std::int32_t* rows) const = 0;
   virtual void pack(Bytes& out, std::size_t from, std::size_t to) const = 0;
   virtual std::unique_ptr<Column> unpack(Reader& in, std::size_t n) const = 0;
+
+  // As a part of rows of words (record.hpp), each row `stride` words behind the one before.
+  virtual std::unique_ptr<Column> like() const = 0;
+  virtual int place(Record& record) const = 0;
+  virtual void spread(std::size_t n, std::int64_t* rows, std::size_t stride) const = 0;
+  virtual std::unique_ptr<Column> gather_words(const std::int64_t* rows, std::size_t stride, std::size_t n) const = 0;
+  virtual std::vector<Lowered> lower_words(const std::int64_t* rows, std::size_t stride, std::size_t n,
+                                           std::span<const Lower> how) const = 0;
 };
 
 template <Kernel K>
@@ -110,16 +119,7 @@ class NativeColumn final : public Column {
     std::vector<Lowered> out(how.size());
     for (auto& field : out) field.bits.resize(from.size()), field.valid.resize(from.size());
     auto emit = [&](std::size_t stretch, const Partial& p) {
-      std::size_t j = rows ? static_cast<std::size_t>(rows[stretch]) : stretch;
-      for (std::size_t f = 0; f < how.size(); ++f) {
-        Scalar s = kernel_.lower(how[f], p);
-        if (s.kind == Scalar::none) continue;
-        if (s.kind == Scalar::overflow)
-          throw std::overflow_error("a sum does not fit int64. Use float items (dtype='float64') or a smaller window.");
-        out[f].kind = s.kind;
-        out[f].valid[j] = 1;
-        out[f].bits[j] = s.i;
-      }
+      lower(p, how, out, rows ? static_cast<std::size_t>(rows[stretch]) : stretch);
     };
     if constexpr (Invertible<K>) {
       if (subtract) {
@@ -141,7 +141,47 @@ class NativeColumn final : public Column {
     return make(std::move(out));
   }
 
+  std::unique_ptr<Column> like() const override { return make({}); }
+  int place(Record& record) const override { return record.place(kernel_); }
+
+  void spread(std::size_t n, std::int64_t* rows, std::size_t stride) const override {
+    if (partials_.size() != n) throw std::invalid_argument("the columns of one run are of different lengths.");
+    for (std::size_t j = 0; j < n; ++j) Words<Partial>::split(partials_[j], rows + j * stride);
+  }
+
+  std::unique_ptr<Column> gather_words(const std::int64_t* rows, std::size_t stride, std::size_t n) const override {
+    Vec<Partial> out;
+    out.reserve(n);
+    for (std::size_t j = 0; j < n; ++j) out.push_back(of_words(rows + j * stride));
+    return make(std::move(out));
+  }
+
+  std::vector<Lowered> lower_words(const std::int64_t* rows, std::size_t stride, std::size_t n, std::span<const Lower> how) const override {
+    std::vector<Lowered> out(how.size());
+    for (auto& field : out) field.bits.resize(n), field.valid.resize(n);
+    for (std::size_t j = 0; j < n; ++j) lower(of_words(rows + j * stride), how, out, j);
+    return out;
+  }
+
  private:
+  static Partial of_words(const std::int64_t* words) {
+    Partial p;
+    std::memcpy(&p, words, sizeof(Partial));
+    return p;
+  }
+
+  void lower(const Partial& p, std::span<const Lower> how, std::vector<Lowered>& out, std::size_t j) const {
+    for (std::size_t f = 0; f < how.size(); ++f) {
+      Scalar s = kernel_.lower(how[f], p);
+      if (s.kind == Scalar::none) continue;
+      if (s.kind == Scalar::overflow)
+        throw std::overflow_error("a sum does not fit int64. Use float items (dtype='float64') or a smaller window.");
+      out[f].kind = s.kind;
+      out[f].valid[j] = 1;
+      out[f].bits[j] = s.i;
+    }
+  }
+
   std::unique_ptr<Column> make(Vec<Partial> partials) const { return std::make_unique<NativeColumn>(kernel_, std::move(partials)); }
 
   Partial lifted(const Items& items, Input value, std::size_t i) const {

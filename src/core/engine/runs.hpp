@@ -258,31 +258,22 @@ struct WindowStretches {
   Vec<Time> end;  // in panes
 };
 
-// A key whose windows are bounded otherwise than those of the others: where rows come sorted by key, the last key of one
-// batch goes on in the next.
-struct Except {
-  std::int64_t key = -1;
-  Time end = 0;
-};
-
 // All windows with at least one slice, of the keys [first_key, last_key), that end in [first_end, last_end]; range, slide and
-// ends in panes. A window ends at
-// k * slide + range.
+// ends in panes. A window ends at k * slide + range.
 inline WindowStretches window_stretches(const std::int64_t* starts, const Time* panes, std::size_t first_key, std::size_t last_key,
-                                        Time range, Time slide, Time first_end, Time last_end, Except resumed = {}, Except held = {}) {
+                                        Time range, Time slide, Time first_end, Time last_end) {
   WindowStretches out;
   auto round_up = [&](Time end) { return -floor_div(-(end - range), slide) * slide + range; };  // to the end of a window
   for (std::size_t k = first_key; k < last_key; ++k) {
     std::int64_t to = starts[k], stop = starts[k + 1];
-    Time first = round_up(resumed.key == static_cast<std::int64_t>(k) ? resumed.end : first_end);
-    Time final = held.key == static_cast<std::int64_t>(k) ? held.end : last_end;
+    Time first = round_up(first_end);
     std::int64_t from = std::lower_bound(panes + to, panes + stop, first - range) - panes;
     to = from;
     Time end = first;
     while (from < stop) {
       Time earliest = floor_div(panes[from] - range, slide) * slide + slide + range;  // no window before holds a slice
       end = std::max(end, earliest);
-      if (end > final) break;
+      if (end > last_end) break;
       while (to < stop && panes[to] < end) ++to;
       out.stretches.from.push_back(from);
       out.stretches.to.push_back(to);

@@ -35,6 +35,7 @@
 #pragma once
 
 #include <bit>
+#include <limits>
 #include <span>
 #include <stdexcept>
 
@@ -71,9 +72,16 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   using Partial = typename M::Partial;
   using KeyType = Key;
 
+  using Pools = block::Pools<Leaf, Inner>;
+
   explicit BlockFiba(M monoid) : Base(std::move(monoid)) {}
+  // A window among many that take their nodes from the same pools, which outlive it.
+  BlockFiba(M monoid, Pools& shared) : Base(std::move(monoid), &shared) {}
   BlockFiba(BlockFiba&&) = default;
   BlockFiba& operator=(BlockFiba&&) = default;
+  ~BlockFiba() {
+    if (pools_.shared()) give_back();
+  }
 
   // Equal keys combine: the stored entry, then the new one.
   void insert(const Key& key, Partial v) {
@@ -162,6 +170,25 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
     }
   }
 
+  // The key of the entry n places before that of this key, or the oldest where there are fewer; key is in the window.
+  Key before(const Key& key, std::size_t n) {
+    close_gap();
+    Path path;
+    Leaf* leaf = find(key, path);
+    int first = leaf == head_ ? lo_ : 0, p = block::lower(*leaf, first, key);
+    auto there = static_cast<std::size_t>(p - first);
+    if (there >= n) return leaf->t[p - static_cast<int>(n)];
+    n -= there;
+    if (leaf == head_) return oldest();
+    for (int level = 1;; ++level) {
+      climb(path, level);
+      auto [node, i] = path.at[level];
+      for (int j = i - 1; j >= 0; --j)
+        if (!passes(node, j, level, n)) return nth_last(node->child[j], level - 1, n);
+      if (node == spine_[level].left) return oldest();
+    }
+  }
+
   std::size_t size() const { return size_; }
   const Key& oldest() const {
     if (may_throw<M> && torn_) return youngest_;  // the head may be gone
@@ -170,12 +197,20 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   const Key& youngest() const { return youngest_; }
   bool torn() const { return torn_; }
   const ProbeOf<M>& probe() const { return probe_; }
-  std::size_t bytes() const { return leaves_.bytes() + inners_.bytes() + 2 * LeafCap * sizeof(Partial); }
+  // Without nodes from pools that others use too.
+  std::size_t bytes() const {
+    std::size_t nodes = pools_.shared() ? 0 : pools_->leaves.bytes() + pools_->inners.bytes();
+    return nodes + sizeof(*this) + 2 * LeafCap * sizeof(Partial) + spine_.capacity() * sizeof(Spine);
+  }
 
   void clear() {
-    dead_.clear();
-    leaves_.clear();
-    inners_.clear();
+    if (pools_.shared()) {
+      give_back();
+    } else {
+      dead_.clear();
+      pools_->leaves.clear();
+      pools_->inners.clear();
+    }
     head_ = tail_ = nullptr;
     forget_all();
     torn_ = false;
@@ -215,9 +250,39 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   friend class block::Checker<BlockFiba>;
 
   using Base::after_, Base::before_, Base::climb, Base::close_gap, Base::combine, Base::dead_, Base::find, Base::find_end, Base::fold;
-  using Base::forget, Base::gap_, Base::head_, Base::height_, Base::inners_, Base::known_, Base::leaves_, Base::lo_, Base::mend;
-  using Base::monoid_, Base::one, Base::prefix, Base::prefixes_, Base::probe_, Base::reclaim, Base::settle, Base::size_, Base::spine_;
+  using Base::forget, Base::gap_, Base::head_, Base::height_, Base::known_, Base::learn_prefixes, Base::lo_, Base::mend;
+  using Base::monoid_, Base::one, Base::pools_, Base::prefix, Base::prefixes_, Base::probe_, Base::reclaim, Base::settle, Base::size_,
+      Base::spine_;
   using Base::suffix, Base::suffixes_, Base::tail_, Base::tail_late_, Base::tail_start, Base::torn_, Base::turn_, Base::youngest_;
+
+  // Whether the entry n places before the end of child j lies before that child: n is then counted from where the child begins.
+  // The count of a child on the left spine is not kept; nothing lies before it.
+  bool passes(Inner* node, int j, int level, std::size_t& n) const {
+    probe_.visit();
+    if (node->child[j] == (level > 1 ? static_cast<void*>(spine_[level - 1].left) : head_)) return false;
+    auto count = static_cast<std::size_t>(node->count[j]);
+    if (count >= n) return false;
+    n -= count;
+    return true;
+  }
+
+  Key nth_last(void* node, int level, std::size_t n) const {
+    for (; level > 0; --level) {
+      auto* inner = static_cast<Inner*>(node);
+      int j = inner->n - 1;
+      while (passes(inner, j, level, n)) --j;
+      node = inner->child[j];
+    }
+    auto* leaf = static_cast<Leaf*>(node);
+    int first = leaf == head_ ? lo_ : 0;
+    return static_cast<std::size_t>(leaf->n - first) >= n ? leaf->t[leaf->n - static_cast<int>(n)] : leaf->t[first];
+  }
+
+  void give_back() {
+    if (head_) this->bury(height_ ? static_cast<void*>(this->root()) : head_, height_);
+    head_ = nullptr;
+    reclaim(std::numeric_limits<int>::max());
+  }
 
   // ---- in order
 

@@ -57,6 +57,15 @@ class Range {
   Partial between(const Key& from, const Key& to, bool closed) {
     int level = 0;
     void* node = w_.head_;
+    if (w_.height_ && from < w_.spine_[1].left->key[1]) {
+      // From the head up to somewhere near the tail: what lies between is at hand, however much it is.
+      while (level < w_.height_ && to < w_.spine_[level + 1].right->key[w_.spine_[level + 1].right->n - 1]) w_.probe_.visit(1), ++level;
+      if (level < w_.height_) {
+        node = level ? static_cast<void*>(w_.spine_[level].right) : w_.tail_;
+        return w_.combine(w_.combine(from_head(from), w_.spine_[level + 1].right_rest), after_fork(node, level, to, closed));
+      }
+      level = 0;
+    }
     for (;; ++level) {
       if (level == w_.height_) {
         if (level) node = w_.root();
@@ -78,14 +87,30 @@ class Range {
       w_.probe_.visit();
       int i = child_of(*inner, from), k = child_of(*inner, to);
       if (i < k) {
-        Partial whole = before_fork(inner->child[i], level - 1, from);
-        if (i + 1 < k) whole = w_.combine(whole, w_.fold(inner, i + 1, k));
+        bool whole_left = level == w_.height_ && i == 0;
+        Partial whole = whole_left && from < w_.spine_[1].left->key[1] ? from_head(from) : before_fork(inner->child[i], level - 1, from);
+        if (i + 1 < k) whole = w_.combine(whole, whole_left && k + 1 == inner->n ? w_.spine_[level].right_fold : w_.fold(inner, i + 1, k));
         return w_.combine(whole, after_fork(inner->child[k], level - 1, to, closed));
       }
       node = inner->child[i];
     }
     auto* leaf = static_cast<Leaf*>(node);
-    return w_.fold(leaf, begin(leaf, from), end(leaf, to, closed));
+    int p = begin(leaf, from), q = end(leaf, to, closed);
+    if (w_.height_ == 0 && p < w_.turn_ && q > w_.turn_) return w_.combine(w_.suffixes_[p], up_to(q));  // both stacks
+    return w_.fold(leaf, p, q);
+  }
+
+  // Entries of the root's first child from `from` on, which lies in the head: their suffix is at hand.
+  Partial from_head(const Key& from) {
+    int p = begin(w_.head_, from);
+    if (p < w_.turn_) return w_.suffixes_[p];
+    return w_.height_ > 1 ? w_.spine_[1].left_rest : w_.one();
+  }
+
+  // The first q entries of the tail: their prefix is at hand, or is from now on.
+  const Partial& up_to(int q) {
+    if (q > w_.known_) w_.learn_prefixes();
+    return w_.prefixes_[q - 1];
   }
 
   // Entries of a subtree from `from` on.
@@ -134,6 +159,8 @@ class Range {
     int p = end(leaf, to, closed);
     if (leaf == w_.tail_ && p == leaf->n)
       append(w_.after_);
+    else if (leaf == w_.tail_ && p > 0)
+      append(up_to(p));
     else if (p > 0)
       append(w_.fold(leaf, 0, p));
     return sum;

@@ -20,7 +20,7 @@ template <Monoid M, class Key, int LeafCap, int Fan>
 class Shape : protected Tree<M, Key, LeafCap, Fan> {
  protected:
   using Base = Tree<M, Key, LeafCap, Fan>;
-  using Base::Base, Base::climb, Base::count, Base::fold, Base::head_, Base::height_, Base::inners_, Base::leaves_, Base::lo_, Base::one;
+  using Base::Base, Base::climb, Base::count, Base::fold, Base::head_, Base::height_, Base::lo_, Base::one, Base::pools_;
   using Base::on_spine, Base::probe_, Base::root, Base::settle_head, Base::spine_, Base::sum_up, Base::tail_, Base::touch;
   using typename Base::Inner;
   using typename Base::Leaf;
@@ -73,7 +73,7 @@ class Shape : protected Tree<M, Key, LeafCap, Fan> {
     for (int part = 0, from = 0; part < parts; ++part) {
       int to = c * (part + 1) / parts;
       if (parts == 2 && c == Fan + 1 && part == 0) to = edge > 0 ? fill : edge < 0 ? c - fill : (c + 1) / 2;
-      Inner* into = part ? inners_.take(one()) : node;
+      Inner* into = part ? pools_->inners.take(one()) : node;
       into->release(0, into->n, one());
       into->n = to - from;
       for (int j = from; j < to; ++j) set(into, j - from, all[j]);
@@ -101,7 +101,7 @@ class Shape : protected Tree<M, Key, LeafCap, Fan> {
   // A new root above the old one.
   void sprout(Path& path) {
     void* old = height_ ? static_cast<void*>(root()) : head_;
-    Inner* node = inners_.take(one());
+    Inner* node = pools_->inners.take(one());
     node->n = 1;
     node->child[0] = old;
     spine_.push_back(this->blank());
@@ -139,10 +139,11 @@ class Shape : protected Tree<M, Key, LeafCap, Fan> {
   bool level_out(Path& path, Inner* parent, int k, int level) {
     probe_.restructure();
     if (level)
-      return level_out(path, parent, k, level, static_cast<Inner*>(parent->child[k]), static_cast<Inner*>(parent->child[k + 1]), inners_);
+      return level_out(path, parent, k, level, static_cast<Inner*>(parent->child[k]), static_cast<Inner*>(parent->child[k + 1]),
+                       pools_->inners);
     auto* a = static_cast<Leaf*>(parent->child[k]);
     if (a == head_) settle_head();
-    return level_out(path, parent, k, level, a, static_cast<Leaf*>(parent->child[k + 1]), leaves_);
+    return level_out(path, parent, k, level, a, static_cast<Leaf*>(parent->child[k + 1]), pools_->leaves);
   }
 
   template <class Node>
@@ -173,7 +174,7 @@ class Shape : protected Tree<M, Key, LeafCap, Fan> {
     while (height_ && root()->n == 1) {
       void* child = root()->child[0];
       root()->release(0, 1, one());
-      inners_.give(root());
+      pools_->inners.give(root());
       spine_.pop_back();
       --height_;
       if (height_)
@@ -189,12 +190,12 @@ class Shape : protected Tree<M, Key, LeafCap, Fan> {
 
   Leaf* new_leaf() {
     reclaim(4);
-    return leaves_.take(one());
+    return pools_->leaves.take(one());
   }
 
   void free_leaf(Leaf* leaf) {
     leaf->release(0, leaf->n, one());
-    leaves_.give(leaf);
+    pools_->leaves.give(leaf);
   }
 
   // ---- the dead: subtrees cut off whole, taken apart a few leaves at a time by later operations
@@ -212,7 +213,7 @@ class Shape : protected Tree<M, Key, LeafCap, Fan> {
         auto* inner = static_cast<Inner*>(node);
         for (int i = 0; i < inner->n; ++i) bury(inner->child[i], level - 1);
         inner->release(0, inner->n, one());
-        inners_.give(inner);
+        pools_->inners.give(inner);
       }
     }
   }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,40 @@
 #include "block_nodes.hpp"
 
 namespace sash::block {
+
+// Where the nodes come from: a window's own pools, or pools that many windows share, so that many small ones are not many heaps.
+template <class Leaf, class Inner>
+struct Pools {
+  SlabPool<Leaf> leaves;
+  SlabPool<Inner> inners;
+};
+
+template <class Leaf, class Inner>
+class PoolsOf {
+ public:
+  explicit PoolsOf(Pools<Leaf, Inner>* shared) : own_(shared ? nullptr : new Pools<Leaf, Inner>), used_(shared ? shared : own_.get()) {}
+  PoolsOf(PoolsOf&& other) noexcept : own_(std::move(other.own_)), used_(std::exchange(other.used_, nullptr)) {}
+  PoolsOf& operator=(PoolsOf&& other) noexcept {
+    own_.swap(other.own_);
+    std::swap(used_, other.used_);
+    return *this;
+  }
+  Pools<Leaf, Inner>* operator->() const { return used_; }
+  bool shared() const { return used_ && !own_; }
+
+ private:
+  std::unique_ptr<Pools<Leaf, Inner>> own_;
+  Pools<Leaf, Inner>* used_;
+};
+
+// A probe that many windows share is found through the monoid.
+template <class M>
+ProbeOf<M> probe_of(const M& monoid) {
+  if constexpr (std::is_constructible_v<ProbeOf<M>, const M&>)
+    return ProbeOf<M>(monoid);
+  else
+    return {};
+}
 
 template <Monoid M, class Key, int LeafCap, int Fan>
 class Tree {
@@ -59,8 +94,14 @@ class Tree {
     int high = 0, left_from = clean, right_from = clean;
   };
 
-  explicit Tree(M monoid)
-      : monoid_(std::move(monoid)), suffixes_(LeafCap, nothing(one())), prefixes_(suffixes_), before_(one()), after_(one()) {
+  explicit Tree(M monoid, Pools<Leaf, Inner>* shared = nullptr)
+      : monoid_(std::move(monoid)),
+        probe_(probe_of(monoid_)),
+        pools_(shared),
+        suffixes_(LeafCap, nothing(one())),
+        prefixes_(suffixes_),
+        before_(one()),
+        after_(one()) {
     suffixes_[0] = one();
     spine_.push_back(blank());
   }
@@ -70,7 +111,9 @@ class Tree {
 
   Partial fold(const Partial* v, int from, int to) const {
     if (from >= to) return one();
-    if constexpr (std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= 16 && !may_throw<M>) {
+    if constexpr (requires { monoid_.fold(v, 1); }) {
+      return monoid_.fold(v + from, to - from);
+    } else if constexpr (std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= 16 && !may_throw<M>) {
       // Four runs at a time, for a combine waits for the one before it.
       if (int q = (to - from) / 4; q >= 2) {
         const Partial *va = v + from, *vb = va + q, *vc = vb + q, *vd = vc + q;
@@ -303,8 +346,7 @@ class Tree {
 
   M monoid_;
   [[no_unique_address]] ProbeOf<M> probe_;
-  SlabPool<Leaf> leaves_;
-  SlabPool<Inner> inners_;
+  PoolsOf<Leaf, Inner> pools_;
 
   int height_ = 0;            // the root's level; 0: one leaf
   std::vector<Spine> spine_;  // [0] unused

@@ -56,6 +56,8 @@ OPTIONS: Final[dict[str, dict[str, Any]]] = {
     "keys": {"type": int, "metavar": "K", "help": "in races: how many keys"},
     "ratio": {"type": int, "metavar": "R", "help": "on Spark: range / slide, one of those raced"},
     "by": {"choices": ["count", "time"], "help": "in races: windows by count or by time"},
+    "rows": {"type": int, "metavar": "N", "help": "rows of a micro-batch"},
+    "lateness": {"type": int, "metavar": "M", "help": "minutes by which a tenth of the rows is late at most"},
 }
 
 _CELL: Final = ("algorithm", "agg", "size", "rounds", "min_arity")
@@ -100,6 +102,10 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "top-k": Experiment("sash.bench.races", "the five largest of a window, against DuckDB and pandas", _RACE),
     "udf": Experiment("sash.bench.races", f"a user's function, compiled, {_PEERS}", _RACE),
     "key": Experiment("sash.bench.races", "slide() by key on all cores, against pandas, Polars and DuckDB", (*_RACE, "keys")),
+    "live": Experiment(
+        "sash.bench.live", "what a steady micro-batch costs the engine, by range / slide", ("form", "keys", "ratio", "rows", "lateness")
+    ),
+    "spark-live": Experiment(_SPARK, "steady micro-batches of a minute after a filled hour and a filled day", ("keys", "rows")),
     "spark-ooo": Experiment(_SPARK, "streaming windows() by how late rows are, against Spark's own (FiBA fig. 16, there on Flink)", ()),
     "spark-bulk": Experiment(_SPARK, "streaming windows() by how many rows leave at once (bulk FiBA fig. 17, there on Flink)", ()),
     "spark-windows": Experiment(_SPARK, "streaming windows() against Spark's window(), and two steps of it", ("keys", "ratio")),

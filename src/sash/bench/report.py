@@ -20,6 +20,7 @@ _SHORTER: Final[dict[str, dict[str, Any] | None]] = {
     "spark-windows": {"keys": 100, "ratio": 600},
     "spark-batch": {"ratio": 60, "repeats": 1},
     "spark-rolling": {"repeats": 1, "size": 200_000},
+    "spark-live": None,
     "spark-ooo": None,
     "spark-bulk": None,
     "spark-latency": None,

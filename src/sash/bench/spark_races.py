@@ -39,8 +39,10 @@ def measure(name: str, options: argparse.Namespace) -> Cells:
 
 def table(name: str, cells: Cells) -> str:
     """Lay cells out as text."""
-    from sash.bench import spark_batch, spark_live, spark_papers, spark_stream
+    from sash.bench import spark_batch, spark_live, spark_papers, spark_steady, spark_stream
 
+    if name == "spark-live":
+        return spark_steady.table(cells)
     if name in ("spark-ooo", "spark-bulk"):
         return spark_papers.table(name, cells)
     if name in ("spark-windows", "spark-keys"):
@@ -56,6 +58,10 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
         return spark_papers.plot(name, cells, figure)
     axes = figure.subplots()
     axes.set_title(f"{name}: {EXPERIMENTS[name].help}", fontsize=11)
+    if name == "spark-live":
+        from sash.bench import spark_steady
+
+        return spark_steady.plot(cells, axes)
     if name == "spark-latency":
         axes.bar([cell["contender"] for cell in cells], [cell["p99"] for cell in cells], label="p99")
         axes.bar([cell["contender"] for cell in cells], [cell["p50"] for cell in cells], label="p50")
@@ -78,10 +84,12 @@ def _setting(cell: dict[str, Any]) -> str:
 
 def findings(name: str, cells: Cells) -> list[Finding]:
     """Check what the papers say of Flink, on Spark; and that no contender is faster than we are."""
-    from sash.bench import spark_papers
+    from sash.bench import spark_papers, spark_steady
 
     if name in ("spark-ooo", "spark-bulk"):
         return spark_papers.findings(name, cells)
+    if name == "spark-live":
+        return spark_steady.findings(cells)
     out = []
     for contender in dict.fromkeys(contender for cell in cells for contender in cell.get("ratios", {})):
         raced = [cell for cell in cells if contender in cell["ratios"]]
@@ -139,7 +147,14 @@ def _keys(spark: SparkSession, options: argparse.Namespace) -> Cells:
     return [million_keys(spark, options.keys or 1_000_000, 4 if options.quick else 8)]
 
 
+def _steady(spark: SparkSession, options: argparse.Namespace) -> Cells:
+    from sash.bench.spark_steady import steady
+
+    return steady(spark, options.quick, options.keys, options.rows)
+
+
 _MEASURES = {
+    "spark-live": _steady,
     "spark-ooo": _papers,
     "spark-bulk": _papers,
     "spark-windows": _windows,

@@ -1,9 +1,9 @@
 """Many keys, slices per key and grain: the engine under Spark's windows, ``slide(by=...)`` and keyed wheels."""
 
-from sash.engine.bucket import Bucket
+from sash.engine.bucket import Bucket, commits_of
 from sash.engine.emit import bucket_of
 from sash.engine.query import Commit, Packed, Query, Rolling, Rows, Sessions, Windows
 from sash.engine.slicer import Slicer
 from sash.engine.sweep import Sweep
 
-__all__ = ["Bucket", "Commit", "Packed", "Query", "Rolling", "Rows", "Sessions", "Slicer", "Sweep", "Windows", "bucket_of"]
+__all__ = ["Bucket", "Commit", "Packed", "Query", "Rolling", "Rows", "Sessions", "Slicer", "Sweep", "Windows", "bucket_of", "commits_of"]

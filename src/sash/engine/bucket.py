@@ -2,158 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sash import _core, codec
-from sash.engine.layout import Each, RowView, sortable
-from sash.engine.query import FAR, FOREVER, Commit, Query, Rows, Windows
+from sash.engine.layout import RowView
+from sash.engine.live import COLUMN, LIVE, Live, forced_form, live_of
+from sash.engine.pending import Pending, concat
+from sash.engine.query import FOREVER, Commit, Query, Windows
 from sash.engine.run import BEFORE_ALL, Run
 from sash.engine.slicer import unpack_rows
 from sash.engine.store import Store
-from sash.engine.types import from_integers
+from sash.engine.stretches import lookback_columns, missed_batch, row_ties, window_batch, window_batches, window_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Bucket", "lookback_columns", "window_batch", "window_batches"]
+__all__ = ["Bucket", "commits_of"]
 
 Array = np.ndarray[Any, Any]
-NO_KEY = (-1, 0)
-BATCH = 250_000  # rows, about, of one batch of output
-
-
-def window_batch(
-    run: Run,
-    first_end: int,
-    last_end: int,
-    resumed: tuple[int, int] = NO_KEY,
-    held: tuple[int, int] = NO_KEY,
-    keys: tuple[int, int] | None = None,
-) -> pa.RecordBatch | None:
-    """The windows of a run, or of some of its keys, that end from first_end to last_end (in panes); None if there are none."""
-    import pyarrow as pa
-
-    query = run.layout.query
-    windows = query.windows
-    assert isinstance(windows, Windows)
-    range_, slide = windows.range // windows.grain, windows.slide // windows.grain
-    starts, ends, key, end = _core.window_stretches(run.starts, run.times, range_, slide, first_end, last_end, resumed, held, keys)
-    if not len(key):
-        return None
-    schema = query.output_schema()
-    chosen = pa.array(key)
-    columns = [column.take(chosen) for column in run.key_columns]
-    end = end * windows.grain + windows.offset
-    type_ = schema.field("window_end").type
-    columns += [from_integers(pa.array(end - windows.range), type_), from_integers(pa.array(end), type_)]
-    columns += run.layout.results(run.columns, (starts, ends))
-    if query.late == "flag":
-        columns.append(pa.array(np.zeros(len(key), bool)))
-    return pa.record_batch(columns, schema=schema)
-
-
-def missed_batch(run: Run, last_end: int) -> pa.RecordBatch | None:
-    """The windows that end up to last_end (in panes) and hold a slice of the run, without values: closed ones that missed rows."""
-    import pyarrow as pa
-
-    query = run.layout.query
-    windows = query.windows
-    assert isinstance(windows, Windows)
-    range_, slide = windows.range // windows.grain, windows.slide // windows.grain
-    _, _, key, end = _core.window_stretches(run.starts, run.times, range_, slide, -FAR, last_end, NO_KEY, NO_KEY)
-    if not len(key):
-        return None
-    schema = query.output_schema()
-    columns = [column.take(pa.array(key)) for column in run.key_columns]
-    end = end * windows.grain + windows.offset
-    type_ = schema.field("window_end").type
-    columns += [from_integers(pa.array(end - windows.range), type_), from_integers(pa.array(end), type_)]
-    columns += [pa.nulls(len(key), schema.field(name).type) for name, _ in query.aggs]
-    return pa.record_batch([*columns, pa.array(np.ones(len(key), bool))], schema=schema)
-
-
-def window_batches(
-    run: Run, first_end: int, last_end: int, resumed: tuple[int, int] = NO_KEY, held: tuple[int, int] = NO_KEY
-) -> Iterator[pa.RecordBatch]:
-    """The same in batches of bounded size: some keys at a time, or a part of a long key."""
-    windows = run.layout.query.windows
-    assert isinstance(windows, Windows)
-    range_, slide = windows.range // windows.grain, windows.slide // windows.grain
-    filled = run.starts[1:] > run.starts[:-1]
-    oldest, newest = np.zeros(len(filled), np.int64), np.full(len(filled), -1)
-    oldest[filled], newest[filled] = run.times[run.starts[:-1][filled]], run.times[run.starts[1:][filled] - 1]
-    # No more windows of a key than from its first slice to its last, nor than its slices are in.
-    span = np.minimum(newest + range_, last_end) - np.maximum(oldest, first_end)
-    most = np.minimum(np.maximum(span // slide + 2, 0), np.diff(run.starts) * (range_ // slide + 1))
-    total = np.concatenate([[0], np.cumsum(most)])
-    first = 0
-    while first < len(filled):
-        last = max(first + 1, int(np.searchsorted(total, total[first] + BATCH, side="right")) - 1)
-        stretches = [(first_end, last_end)]
-        if total[last] - total[first] > 4 * BATCH and resumed == NO_KEY == held:
-            # Every part starts anew with a whole range of slices, so it must be longer than one.
-            step = max(BATCH, 4 * (range_ // slide)) * slide
-            low, high = max(first_end, int(oldest[first])), min(last_end, int(newest[first]) + range_)
-            stretches = [(end, min(end + step - 1, high)) for end in range(low, high + 1, step)]
-        for low, high in stretches:
-            batch = window_batch(run, low, high, resumed, held, (first, last))
-            if batch is not None:
-                yield batch
-        first = last
-
-
-def lookback_columns(run: Run, entries: Array, places: Array, each: Each | None = None) -> list[pa.Array]:
-    """The results of all look-backs of these entries of a run, row by row (row i is entry places[i]), aggregation by aggregation.
-
-    With ``each``, the map of a pool of threads, all of its cores work on one run.
-    """
-
-    query = run.layout.query
-    rolling = query.rolling
-    assert rolling is not None
-    groups = run.groups()
-    rows = np.empty(len(places), np.int32)
-    rows[places] = np.arange(len(places), dtype=np.int32)
-    periods = [period for _, period in rolling.lookbacks]
-    by_lookback = []
-    for period, stretches in zip(periods, (each or map)(lambda period: _lookback_stretches(run, entries, period), periods), strict=True):
-        by_rows = isinstance(period, Rows)
-        by_lookback.append(list(run.layout.results(run.columns, stretches, groups, by_rows, rows, each)))
-    return [results[i] for i in range(len(query.aggs)) for results in by_lookback]
-
-
-def _lookback_stretches(run: Run, entries: Array, period: int | Rows | None) -> tuple[Array, Array]:
-    rolling = run.layout.query.rolling
-    assert rolling is not None
-    unit = "rows" if isinstance(period, Rows) else "all" if period is None else "time"
-    length = period.n if isinstance(period, Rows) else period or 0
-    starts, ends = _core.lookback_stretches(
-        run.starts, run.times, entries, unit, length + rolling.delay, rolling.takes_left, rolling.takes_right
-    )
-    if rolling.delay:  # up to where a look-back as long as the delay would begin
-        ends = _core.lookback_stretches(run.starts, run.times, entries, "time", rolling.delay, not rolling.takes_right, True)[0]
-        ends = np.maximum(starts, ends)
-    return starts, ends
-
-
-def row_ties(query: Query, batch: pa.RecordBatch) -> list[Array]:
-    """What orders rows of equal time where look-backs count rows: the tie column, the aggregated ones, then all others."""
-    assert query.rolling is not None
-    if not query.rolling.kept_rows:
-        return []
-    names = [*([query.tie] if query.tie else []), *query.value_columns, *query.schema.names]
-    return [sortable(batch.column(name)) for name in dict.fromkeys(names) if name not in (query.time, *query.keys)]
 
 
 class Bucket:
     """The state of one bucket: ``add`` what was packed, ``advance`` the watermark, ``commit`` what changed.
 
-    Windows: a run of slices per key and pane. Look-backs: the rows that are not final, as they came, and a run of
-    those that are, for as long as some look-back reaches them.
+    Windows: slices per key and pane. Look-backs: the rows that are not final, as they came, and those that are, for as long as
+    some look-back reaches them.
+
+    The slices or rows have one of two forms. Live (``live.py``): a window per key that goes on; a micro-batch costs what came and
+    what comes out, O(log d) for a row d places late, whatever is held. Columns (``run.py``): one sorted run, merged and swept as
+    a whole, which is faster where more comes than is held: in batch, and in a catch-up.
     """
 
     def __init__(self, query: Query) -> None:
@@ -161,9 +42,11 @@ class Bucket:
         self.late = 0
         self.watermark: int | None = None
         self._layout = query.layout
-        self._run = Run.empty(self._layout)
-        self._fresh: list[Run] = []  # not yet merged into the run
-        self._pending: list[pa.RecordBatch] = []
+        self._form = forced_form()
+        self._run = Run.empty(self._layout)  # what is held, in columns
+        self._live: Live | None = None  # or live
+        self._fresh: list[Run] = []  # came, and is in neither yet
+        self._pending = Pending(query)
         self._flagged: list[pa.RecordBatch] = []
         self._missed: list[Run] = []  # with late="flag", slices of the last additions: some may be for closed windows
         self._store = Store(query)
@@ -175,19 +58,65 @@ class Bucket:
         query.check_definition(stored["definition"])
         bucket = cls(query)
         bucket.watermark, bucket.late = stored["watermark"], stored["late"]
-        runs, bucket._pending, bucket._flagged = bucket._store.load(stored, blobs, bucket._oldest(), bucket.watermark)
+        runs, pending, bucket._flagged = bucket._store.load(stored, blobs, bucket._oldest(), bucket.watermark)
+        for batch in pending:
+            bucket._pending.add(batch)
         oldest = BEFORE_ALL if query.windows is None else bucket._oldest()
         for run in sorted(runs, key=len):  # small ones first: the largest is copied once
             bucket._run, _ = bucket._run.merge(run, bucket._combines, oldest)
         bucket._run = bucket._kept(bucket._run)
         return bucket
 
+    def catch_up(self, meta: bytes, blob: Callable[[int], bytes]) -> bool:
+        """Go on to a later commit of the same state, reading only what was written since; False, and nothing changed, if that can't be.
+
+        For who holds the state of a commit while another goes on with it. ``blob`` reads a stored blob.
+        """
+        stored = codec.decode(codec.unseal("bucket", self.query.fingerprint(), meta))
+        before, self.watermark = self.watermark, stored["watermark"]
+        since = None if self._store.whole else self._store.since(stored, blob, self._oldest(), self.watermark)
+        if since is None:
+            self.watermark = before
+            return False
+        runs, pending, self._flagged = since
+        self.late = stored["late"]
+        gone = None if self.watermark is None else self._pending.take(self.watermark)
+        if gone is not None:
+            self._wait(gone, -1)
+        for batch in pending:
+            self._pending.add(batch)
+            self._wait(batch)
+        for run in runs:
+            self._follow(run)
+        self._followed()
+        return True
+
+    def _follow(self, run: Run) -> None:
+        if self._live is not None:
+            self._live.insert(run)
+        else:
+            self._run, _ = self._run.merge(run, self._combines)
+
+    def _followed(self) -> None:
+        """Let go of what another has told."""
+        if self._live is not None and isinstance(self.query.windows, Windows) and self.query.emit == "final":
+            self._live.core.close_windows(self.query.windows.last_pane_end(self.watermark))
+        else:
+            self._let_go(always=True)
+
     # --- what is held
 
     @property
+    def form(self) -> str:
+        """How the state is held: "live" or "columns"."""
+        return "columns" if self._live is None else "live"
+
+    @property
     def keys(self) -> int:
-        """How many keys are held."""
+        """How many keys are held. Cost: O(1) in the live form."""
         self._settle()
+        if self._live is not None:
+            return self._live.keys
         rolling, run = self.query.rolling, self._run
         if rolling is not None and (rolling.kept_rows or rolling.whole_past):
             held = len(run.keys)
@@ -196,17 +125,18 @@ class Bucket:
             held = int(np.count_nonzero(run.times[run.starts[1:][filled] - 1] >= self._oldest()))
         if not self._pending:
             return held
-        tables = [RowView(self.query, batch).keys()[0] for batch in self._pending]
+        tables = [RowView(self.query, batch).keys()[0] for batch in self._pending.batches]
         return len(reduce(_union, [self._kept(run).keys, *tables]))
 
     @property
     def slices(self) -> int:
-        """How many slices, and rows that are not final, are held."""
+        """How many slices, and rows that are not final, are held. Cost: O(1) in the live form."""
         self._settle()
-        pending = sum(int(batch.num_rows) for batch in self._pending)
+        if self._live is not None:
+            return len(self._live) + self._pending.rows
         if self.query.rolling is not None and self.query.rolling.kept_rows:
-            return len(self._run) + pending
-        return int(np.count_nonzero((self._run.times >= self._oldest()) | (self._run.times == BEFORE_ALL))) + pending
+            return len(self._run) + self._pending.rows
+        return int(np.count_nonzero((self._run.times >= self._oldest()) | (self._run.times == BEFORE_ALL))) + self._pending.rows
 
     @property
     def _combines(self) -> bool:
@@ -223,18 +153,65 @@ class Bucket:
         rolling = self.query.rolling
         if rolling is None:
             return run.keep(self._oldest())
-        return run.keep(self._oldest(), 0 if self.watermark == FOREVER else rolling.kept_rows, rolling.whole_past)
+        return run.keep(self._oldest(), self._kept_rows, rolling.whole_past)
+
+    @property
+    def _kept_rows(self) -> int:
+        assert self.query.rolling is not None
+        return 0 if self.watermark == FOREVER else self.query.rolling.kept_rows
+
+    def _whole(self) -> Run:
+        """All that is held, in columns."""
+        return self._kept(self._run) if self._live is None else self._live.run()
+
+    def _came(self) -> Run | None:
+        """What was added, as one run; the next commit stores it."""
+        if not self._fresh:
+            return None
+        fresh, *more = sorted(self._fresh, key=len)
+        self._fresh = []
+        for run in more:
+            fresh, _ = fresh.merge(run, self._combines)
+        self._store.added(fresh)
+        return fresh
 
     def _settle(self) -> None:
-        """Merge what was added into the run, and into what the next commit stores."""
-        if not self._fresh:
+        """Bring what was added to what is held."""
+        fresh = self._came()
+        if fresh is None:
             return
-        fresh, self._fresh = sorted(self._fresh, key=len), []
-        merged = fresh[0]
-        for run in fresh[1:]:
-            merged, _ = merged.merge(run, self._combines)
-        self._store.added(merged)
-        self._run, _ = self._run.merge(merged, self._combines)
+        if self._live is not None:
+            self._live.insert(fresh)
+        else:
+            self._run, _ = self._run.merge(fresh, self._combines)
+
+    def _choose(self, work: int) -> None:
+        """Take the form that suits so many rows and windows, against what is held."""
+        if self._live is None:
+            if self._form == "column" or (self._form == "auto" and work * LIVE > len(self._run)):
+                return
+            self._live = live_of(self.query, self._form)
+            if self._live is None:
+                self._form = "column"  # this query has no other
+                return
+            self._begin(self._live, self._kept(self._run))
+            self._run = Run.empty(self._layout)
+            for batch in self._pending.batches:
+                self._wait(batch)
+        elif self._form == "auto" and work > COLUMN * len(self._live):
+            self._run, self._live = self._live.run(), None
+
+    def _begin(self, live: Live, run: Run) -> None:
+        """Fill the live form with what is held."""
+        if isinstance(self.query.windows, Windows):
+            live.begin(self.query.windows.last_pane_end(self.watermark))
+        live.insert(run)
+
+    def _wait(self, batch: pa.RecordBatch, step: int = 1) -> None:
+        """Rows wait for their time, or no longer: the live form counts their keys as held."""
+        if self._live is not None:
+            keys, ids = RowView(self.query, batch).keys()
+            self._live.wait(keys, step * np.bincount(ids, minlength=len(keys)))
 
     # --- rows in
 
@@ -267,7 +244,8 @@ class Bucket:
                 elif self.query.late == "flag":
                     self._flagged.append(rows)
         if batch.num_rows:
-            self._pending.append(batch)
+            self._pending.add(batch)
+            self._wait(batch)
             self._store.pending(batch)
 
     def _entries(self, batch: pa.RecordBatch) -> tuple[Run, Array]:
@@ -280,7 +258,7 @@ class Bucket:
     def advance(self, watermark: int | None) -> list[pa.RecordBatch]:
         """Give everything that is final at this watermark, and drop what can't matter any more; None: all of it.
 
-        Cost: O(slices held) for windows, O(1) combines per slice whatever range/slide is.
+        Cost: in the live form O(rows that came + results), and O(log d) for a row d places late; in columns O(what is held).
         """
         new = FOREVER if watermark is None else watermark
         if self.watermark is not None:
@@ -305,98 +283,115 @@ class Bucket:
         windows = self.query.windows
         if type(self) is not Bucket or not isinstance(windows, Windows):
             yield from self.advance(None)
-            self._run = Run.empty(self._layout)
-            return
-        self._settle()
-        yield from window_batches(self._run, windows.last_pane_end(self.watermark) + 1, windows.last_pane_end(FOREVER))
-        self.watermark, self._run = FOREVER, Run.empty(self._layout)
+        else:
+            self._settle()
+            yield from window_batches(self._whole(), windows.last_pane_end(self.watermark) + 1, windows.last_pane_end(FOREVER))
+            self.watermark = FOREVER
+        self._run, self._live = Run.empty(self._layout), None
 
     def _advance_windows(self, new: int) -> pa.RecordBatch | None:
         windows = self.query.windows
         assert isinstance(windows, Windows)
-        self._settle()
         last, first = windows.last_pane_end(new), windows.last_pane_end(self.watermark) + 1
-        out = window_batch(self._run, first, last) if last >= first else None
+        self._choose(self._work(max(0, last + 1 - first) // windows.in_panes[1]))
+        self._settle()
         self.watermark = new
-        # A pass over all slices, worth it where it frees something.
-        if np.count_nonzero(self._run.times < self._oldest()) * 8 >= len(self._run):
-            self._run = self._kept(self._run)
-            self._store.trim(self._oldest(), new, len(self._run))
+        if self._live is not None:
+            return self._close(self._live, last) if last >= first else None
+        out = window_batch(self._run, first, last) if last >= first else None
+        self._let_go()
         return out
+
+    def _work(self, ends: int) -> int:
+        """How much there is to do: slices that came, and windows that end."""
+        keys = self._live.keys if self._live is not None else len(self._run.keys)
+        return sum(map(len, self._fresh)) + ends * keys
+
+    def _close(self, live: Live, last: int) -> pa.RecordBatch | None:
+        windows = self.query.windows
+        assert isinstance(windows, Windows)
+        closed = live.close(last)
+        self._store.trim(self._oldest(), self.watermark, len(live))
+        if closed is None:
+            return None
+        keys, starts, ends, results = closed
+        grain, offset = windows.grain, windows.offset
+        return window_rows(self.query, keys, starts * grain + offset, ends * grain + offset, results)
+
+    def _let_go(self, always: bool = False) -> None:
+        """Drop what no window reaches any more."""
+        oldest = self._oldest()
+        if self._live is not None:
+            rolling = self.query.rolling
+            if rolling is None:
+                self._live.expire(oldest)
+            else:
+                self._live.expire(oldest, self._kept_rows, rolling.whole_past)
+            self._store.trim(oldest, self.watermark, len(self._live))
+        elif always or np.count_nonzero(self._run.times < oldest) * 8 >= len(self._run) > 0:
+            # A pass over all entries, worth it where it frees something.
+            self._run = self._kept(self._run)
+            self._store.trim(oldest, self.watermark, len(self._run))
 
     def _advance_rolling(self, new: int) -> pa.RecordBatch | None:
         import pyarrow as pa
 
+        final = self._take_final(new)
         if self._fresh:  # late rows that were accepted: in place before anything looks back on them
             self._settle()
-            self._run = self._kept(self._run)
-        final = self._take_final(new)
+            if self._live is None:
+                self._run = self._kept(self._run)
         flagged, self._flagged = self._flagged, []
         batches = []
         schema = self.query.output_schema()
         if final is not None:
-            run, places = self._entries(final)
-            self._run, entries = self._run.merge(run, combine=False)
-            columns = [*final.columns, *lookback_columns(self._run, entries, places)]
+            columns = [*final.columns, *self._look_back(final)]
             if self.query.late == "flag":
-                columns.append(pa.array(np.zeros(len(places), bool)))
+                columns.append(pa.array(np.zeros(final.num_rows, bool)))
             batches.append(pa.record_batch(columns, schema=schema))
-            self._store.added(run)
         self.watermark = new
-        if final is not None or np.count_nonzero(self._run.times < self._oldest()) * 8 >= len(self._run) > 0:
-            self._run = self._kept(self._run)
-            self._store.trim(self._oldest(), new, len(self._run))
+        self._let_go(always=final is not None)
         for rows in flagged:
             missing = [pa.nulls(rows.num_rows, schema.field(name).type) for name in self.query.feature_names]
             batches.append(pa.record_batch([*rows.columns, *missing, pa.array(np.ones(rows.num_rows, bool))], schema=schema))
-        return _one(batches)
+        return concat(batches) if batches else None
 
     def _take_final(self, new: int) -> pa.RecordBatch | None:
-        import pyarrow as pa
+        """The rows that become final, with the form chosen for them."""
+        final = self._pending.take(new)
+        if final is not None:
+            self._wait(final, -1)
+        self._choose(sum(map(len, self._fresh)) + (0 if final is None else final.num_rows))
+        return final
 
-        final, pending = [], []
-        for batch in self._pending:
-            done = RowView(self.query, batch).times <= new
-            if done.all():
-                final.append(batch)
-            elif not done.any():
-                pending.append(batch)
-            else:
-                final.append(batch.filter(pa.array(done)))
-                pending.append(batch.filter(pa.array(~done)))
-        self._pending = pending
-        return _one(final)
-
-    def next_time(self) -> int | None:
-        """Give the next watermark at which something becomes final."""
-        if (windows := self.query.windows) is None:
-            return min((int(RowView(self.query, batch).times.min()) for batch in self._pending), default=None)
-        assert isinstance(windows, Windows)
-        self._settle()
-        live = self._run.times[self._run.times >= self._oldest()]
-        if not len(live):
-            return None
-        first = windows.end_after(int(live.min()) * windows.grain + windows.offset)
-        return first if self.watermark is None else max(first, windows.end_after(self.watermark))
+    def _look_back(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Bring rows to what is held, and give their look-backs."""
+        run, places = self._entries(rows)
+        self._store.added(run)
+        if self._live is not None:
+            ids, first = self._live.insert(run)
+            return self._live.lookbacks(run, ids, first, places)
+        self._run, entries = self._run.merge(run, combine=False)
+        return lookback_columns(self._run, entries, places)
 
     # --- bytes
 
     def commit(self) -> Commit:
-        """Give what changed in the stored state since the last commit."""
+        """Give what changed in the stored state since the last commit.
+
+        Cost: O(what changed), and an amortised O(log n) for every slice that came; a state below 100 KB is written whole.
+        """
         self.query.check_names()
         self._settle()
         counters = {"definition": self.query.definition, "watermark": self.watermark, "late": self.late}
-        return self._store.commit(counters, lambda: self._kept(self._run), self._pending, self._flagged, self._oldest(), self.watermark)
+        return self._store.commit(counters, self._whole, self._pending.batches, self._flagged, self._oldest(), self.watermark)
+
+
+def commits_of(meta: bytes) -> list[tuple[int, bytes]]:
+    """Give the numbers and versions of a stored state's last commits, the last one last."""
+    return [(number, version) for number, version in codec.decode(codec.unseal("bucket", None, meta)).get("line", [])]
 
 
 def _union(a: Any, b: Any) -> Any:
     once = [(table, np.arange(len(table) + 1), np.zeros(len(table), np.int64)) for table in (a, b)]
     return _core.merge_runs(*once[0], *once[1], True, 0)[0]
-
-
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch | None:
-    import pyarrow as pa
-
-    if len(batches) <= 1:
-        return batches[0] if batches else None
-    return pa.concat_batches(batches)

@@ -1,6 +1,6 @@
 """Buckets that tell more than final results: updates of open windows, rows at once, changes as time passes, sessions.
 
-All of them hold what Bucket holds, a sorted run; they differ in which stretches of it they ask for, and when.
+All of them hold what Bucket holds, in either of its forms; they differ in what they ask of it, and when.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import _core
-from sash.engine.bucket import NO_KEY, Bucket, lookback_columns
+from sash.engine.bucket import Bucket
 from sash.engine.layout import RowView
+from sash.engine.live import Live
+from sash.engine.pending import concat
 from sash.engine.query import FAR, FOREVER, Query, Rows, Sessions, Windows
 from sash.engine.run import BEFORE_ALL, Run, key_columns
+from sash.engine.stretches import window_rows
 from sash.engine.types import from_integers
 
 if TYPE_CHECKING:
@@ -38,72 +41,70 @@ class UpdateBucket(Bucket):
         windows = self.query.windows
         assert isinstance(windows, Windows)
         first = windows.last_pane_end(self.watermark) + 1
-        fresh, places = _absorb(self)
-        out = None if fresh is None else self._touched(fresh, places, first)
+        self._choose(self._work(0))
+        fresh = self._came()
+        out = None if fresh is None else self._touched(fresh, first)
         self.watermark = new
-        if np.count_nonzero(self._run.times < self._oldest()) * 8 >= len(self._run):
-            self._run = self._kept(self._run)
-            self._store.trim(self._oldest(), new, len(self._run))
+        self._let_go()
         return out
 
-    def _touched(self, fresh: Run, places: Array, first: int) -> pa.RecordBatch | None:
-        """The windows of the whole run that hold a fresh slice and end from `first` on (in panes)."""
+    def _touched(self, fresh: Run, first: int) -> pa.RecordBatch | None:
+        """Bring slices to what is held, and give the windows that hold one of them and end from `first` on (in panes)."""
         import pyarrow as pa
 
-        query, run = self.query, self._run
-        windows = query.windows
+        windows = self.query.windows
         assert isinstance(windows, Windows)
-        range_, slide = windows.range // windows.grain, windows.slide // windows.grain
-        begin, _, _, end = _core.window_stretches(fresh.starts, fresh.times, range_, slide, first, FAR, NO_KEY, NO_KEY)
+        range_, slide = windows.in_panes
+        begin, _, key, end = _core.window_stretches(fresh.starts, fresh.times, range_, slide, first, FAR)
+        if self._live is not None:
+            ids, _ = self._live.insert(fresh)
+            keys, results = fresh.key_columns, self._live.between(ids[key], end - range_, end - 1)
+        else:
+            self._run, places = self._run.merge(fresh, self._combines)
+            run, key = self._run, _owner(self._run, places[begin])
+            stretches = (_find(run, key, end - range_), _find(run, key, end)) if len(end) else (key, key)
+            keys, results = run.key_columns, run.layout.results(run.columns, stretches)
         if not len(end):
             return None
-        key = _owner(run, places[begin])
-        stretches = _find(run, key, end - range_), _find(run, key, end)
-        schema = query.output_schema()
-        columns = [column.take(pa.array(key)) for column in key_columns(run.layout, run.keys)]
         ends = end * windows.grain + windows.offset
-        type_ = schema.field("window_end").type
-        columns += [from_integers(pa.array(ends - windows.range), type_), from_integers(pa.array(ends), type_)]
-        columns += run.layout.results(run.columns, stretches)
-        if query.late == "flag":
-            columns.append(pa.array(np.zeros(len(key), bool)))
-        return pa.record_batch(columns, schema=schema)
+        return window_rows(self.query, [column.take(pa.array(key)) for column in keys], ends - windows.range, ends, results)
 
 
 class EventBucket(Bucket):
     """Every row at once, late ones too, from what has arrived; what no look-back of a row on time reaches is let go."""
 
+    def __init__(self, query: Query) -> None:
+        super().__init__(query)
+        self._rows: list[pa.RecordBatch] = []
+
     def _add_rows(self, batch: pa.RecordBatch) -> None:
         if self.watermark is not None:
             self.late += int((RowView(self.query, batch).times <= self.watermark).sum())
-        self._pending.append(batch)
+        self._rows.append(batch)
 
     def _advance_rolling(self, new: int) -> pa.RecordBatch | None:
         import pyarrow as pa
 
-        batches, self._pending = self._pending, []
+        batches, self._rows = self._rows, []
         before, self.watermark = self.watermark, new
         out = None
+        self._choose(sum(int(batch.num_rows) for batch in batches))
         if batches:
-            rows = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
-            run, places = self._entries(rows)
-            self._run, entries = self._run.merge(run, combine=False)
-            columns = [*rows.columns, *lookback_columns(self._run, entries, places)]
+            rows = concat(batches)
+            columns = [*rows.columns, *self._look_back(rows)]
             if self.query.late == "flag":
-                late = np.zeros(len(places), bool) if before is None else RowView(self.query, rows).times <= before
+                late = np.zeros(rows.num_rows, bool) if before is None else RowView(self.query, rows).times <= before
                 columns.append(pa.array(late))
             out = pa.record_batch(columns, schema=self.query.output_schema())
-            self._store.added(run)
-        if out is not None or np.count_nonzero(self._run.times < self._oldest()) * 8 >= len(self._run) > 0:
-            self._run = self._kept(self._run)
-            self._store.trim(self._oldest(), new, len(self._run))
+        self._let_go(always=out is not None)
         return out
 
 
 class ChangeBucket(Bucket):
     """The look-backs of every key as of the watermark, where they differ from those of the watermark before.
 
-    The values told last are not stored: they are those of the last watermark, which the run still holds.
+    The values told last are not stored: they are those of the last watermark, which what is held still gives. In the live form
+    only keys are asked that rows came for, or for which a row enters or leaves a look-back by then.
     """
 
     def _oldest(self) -> int:
@@ -111,37 +112,82 @@ class ChangeBucket(Bucket):
         # One unit more than for rows to come: the look-backs of the watermark itself are asked for again.
         return self.query.rolling.oldest_time(self.watermark if self.watermark in (None, FOREVER) else self.watermark - 1)
 
+    def _begin(self, live: Live, run: Run) -> None:
+        ids, _ = live.insert(run)
+        self._settle_keys(live, ids)
+
+    def _follow(self, run: Run) -> None:
+        if self._live is None:
+            return super()._follow(run)
+        ids, _ = self._live.insert(run)
+        self._settle_keys(self._live, ids)
+        return None
+
+    def _followed(self) -> None:
+        if self._live is None:
+            self._run = self._kept(self._run)
+        elif self.watermark is not None:
+            self._settle_keys(self._live, self._live.core.due(self.watermark))
+
+    def _settle_keys(self, live: Live, ids: Array) -> None:
+        assert self.query.rolling is not None
+        at = -FAR if self.watermark is None else self.watermark
+        live.core.settle(ids, at, self._oldest(), self._kept_rows, self.query.rolling.whole_past)
+
     def _advance_rolling(self, new: int) -> pa.RecordBatch | None:
+        final = self._take_final(new)
+        runs = [run for run in (self._came(),) if run is not None]
+        if final is not None:
+            runs.append(self._entries(final)[0])
+            self._store.added(runs[-1])
+        out = self._changes(runs, new) if self._live is None else self._live_changes(self._live, runs, new)
+        self._store.trim(self._oldest(), new, len(self._run) if self._live is None else len(self._live))
+        return out
+
+    def _live_changes(self, live: Live, runs: list[Run], new: int) -> pa.RecordBatch | None:
+        ids = np.unique(np.concatenate([live.core.due(new), *(live.core.number(run.keys) for run in runs)]))
+        told = live.as_of(ids, new if self.watermark is None else self.watermark)
+        for run in runs:
+            live.insert(run)
+        now = live.as_of(ids, new)
+        self.watermark = new
+        same = np.ones(len(ids), bool)
+        for before, after in zip(told, now, strict=True):
+            same &= _equal(before, after)
+        changed = np.flatnonzero(~same)
+        out = self._told(key_columns(self._layout, live.core.table(ids[changed])), changed, now, new)
+        self._settle_keys(live, ids)
+        return out
+
+    def _changes(self, runs: list[Run], new: int) -> pa.RecordBatch | None:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         old_run, before = self._run, self.watermark
         place = np.arange(len(old_run), dtype=np.int64)  # of the old entries in the new run
-        fresh, places = _absorb(self)
-        if fresh is not None:
-            place = _complement(places, len(self._run))
-        final = self._take_final(new)
-        if final is not None:
-            run, _ = self._entries(final)
+        for run in runs:
             self._run, right = self._run.merge(run, combine=False)
             place = _complement(right, len(self._run))[place] if len(place) else place
-            self._store.added(run)
         self.watermark = new
         out = None
         if len(self._run):
             now = self._values(self._run, new)
             told = self._values(old_run, before) if before is not None and len(old_run) else None
             changed = self._changed(now, told, old_run, place)
-            if len(changed):
-                chosen = pa.array(changed)
-                columns = [column.take(chosen) for column in key_columns(self._run.layout, self._run.keys)]
-                type_ = self.query.schema.field(self.query.time).type
-                columns.append(from_integers(pa.array(np.full(len(changed), new)), type_))
-                columns += [pc.take(column, chosen) for column in now]
-                out = pa.record_batch(columns, schema=self.query.output_schema())
+            keys = [column.take(pa.array(changed)) for column in self._run.key_columns]
+            out = self._told(keys, changed, now, new)
         self._run = self._kept(self._run)
-        self._store.trim(self._oldest(), new, len(self._run))
         return out
+
+    def _told(self, keys: list[pa.Array], changed: Array, values: list[pa.Array], new: int) -> pa.RecordBatch | None:
+        """The rows of the keys that changed, by their place in the values."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not len(changed):
+            return None
+        time = from_integers(pa.array(np.full(len(changed), new)), self.query.schema.field(self.query.time).type)
+        columns = [*keys, time, *(pc.take(column, pa.array(changed)) for column in values)]
+        return pa.record_batch(columns, schema=self.query.output_schema())
 
     def _values(self, run: Run, at: int) -> list[pa.Array]:
         """The results of all look-backs of every key at a time, aggregation by aggregation."""
@@ -206,20 +252,13 @@ class SessionBucket(Bucket):
     def slices(self) -> int:
         """How many entries are held."""
         self._settle()
-        return len(self._run)
+        return len(self._run) if self._live is None else len(self._live)
 
     @property
     def keys(self) -> int:
         """How many keys are held."""
         self._settle()
-        return int(np.count_nonzero(self._run.starts[1:] > self._run.starts[:-1]))
-
-    def next_time(self) -> int | None:
-        """Give the next watermark at which a session ends."""
-        assert isinstance(self.query.windows, Sessions)
-        self._settle()
-        _, last = self._sessions()
-        return int(self._run.times[last].min()) + self.query.windows.gap if len(last) else None
+        return int(np.count_nonzero(self._run.starts[1:] > self._run.starts[:-1])) if self._live is None else self._live.keys
 
     def _sessions(self) -> tuple[Array, Array]:
         """The first and the last entry of every session of the run."""
@@ -238,19 +277,23 @@ class SessionBucket(Bucket):
 
         sessions = self.query.windows
         assert isinstance(sessions, Sessions)
+        self._choose(self._work(0))
         self._settle()
         run, self.watermark = self._run, new
+        if self._live is not None:
+            closed = self._live.close(new)
+            if closed is None:
+                return None
+            self._store.dirty = True
+            return window_rows(self.query, *closed)
         first, last = self._sessions()
         over = run.times[last] <= new - sessions.gap if len(last) else np.zeros(0, bool)
         if not over.any():
             return None
-        key = _owner(run, first[over])
-        schema = self.query.output_schema()
-        type_ = schema.field("window_end").type
-        columns = [column.take(pa.array(key)) for column in key_columns(run.layout, run.keys)]
-        columns.append(from_integers(pa.array(run.times[first[over]]), type_))
-        columns.append(from_integers(pa.array(run.times[last[over]] + sessions.gap), type_))
-        columns += run.layout.results(run.columns, (first[over], last[over] + 1))
+        key = pa.array(_owner(run, first[over]))
+        results = run.layout.results(run.columns, (first[over], last[over] + 1))
+        ends = run.times[last[over]] + sessions.gap
+        out = window_rows(self.query, [column.take(key) for column in run.key_columns], run.times[first[over]], ends, results)
         self._store.dirty = True
         # What is over is the beginning of every key: give it a time before all others, and cut there.
         gone = np.repeat(over, last - first + 1)
@@ -258,7 +301,7 @@ class SessionBucket(Bucket):
         keys, starts, kept, places = _core.keep_entries(run.keys, run.starts, times, -FAR + 1, 0, False, -1)
         left = [leaf.column.gather([column], [places], len(kept)) for leaf, column in zip(run.layout.leaves, run.columns, strict=True)]
         self._run = Run(run.layout, keys, starts, kept, left)
-        return pa.record_batch(columns, schema=schema)
+        return out
 
 
 def _count(run: Run, true: Array) -> Array:
@@ -278,19 +321,6 @@ def _find(run: Run, key: Array, pane: Array) -> Array:
         return np.array([bounds[k] + np.searchsorted(run.times[bounds[k] : bounds[k + 1]], p) for k, p in at], np.int64)
     pairs = np.repeat(np.arange(len(run.keys)), np.diff(run.starts)) * width + (run.times - low)
     return np.asarray(np.searchsorted(pairs, key.astype(np.int64) * width + (pane - low)))
-
-
-def _absorb(bucket: Bucket) -> tuple[Run | None, Array]:
-    """Merge what was added into the run; gives it, as one run, and the places of its entries."""
-    if not bucket._fresh:
-        return None, np.zeros(0, np.int64)
-    fresh, *more = sorted(bucket._fresh, key=len)
-    bucket._fresh = []
-    for run in more:
-        fresh, _ = fresh.merge(run, bucket._combines)
-    bucket._store.added(fresh)
-    bucket._run, places = bucket._run.merge(fresh, bucket._combines)
-    return fresh, places
 
 
 def _owner(run: Run, places: Array) -> Array:

@@ -195,13 +195,15 @@ class Leaf:
             if to is not None:
                 results = [results[j] for j in np.argsort(to).tolist()]
             return value_of(self.type, results)
-        import pyarrow as pa
-
         cuts = [] if each is None else _cuts(*stretches)
         if each is None or len(cuts) < 2:
-            fields: list[tuple[Array, Array, bool]] = column.slide(*stretches, self.how, self.subtract, to)
-        else:
-            fields = self._slide_parts(column, stretches, cuts, to, each)
+            return self.arrow(column.slide(*stretches, self.how, self.subtract, to))
+        return self.arrow(self._slide_parts(column, stretches, cuts, to, each))
+
+    def arrow(self, fields: list[tuple[Array, Array, bool]]) -> pa.Array:
+        """The lowered fields of a native column as one Arrow column."""
+        import pyarrow as pa
+
         if len(fields) == 1:
             return _arrow(*fields[0], self.type)
         parts = [_arrow(*f, part.type) for f, part in zip(fields, self.type, strict=True)]
@@ -288,11 +290,14 @@ class Layout:
         by_rows: bool = False,
         to: Array | None = None,
         each: Each | None = None,
-    ) -> Iterator[pa.Array]:
+    ) -> list[pa.Array]:
         """One Arrow column of results per aggregation of the query."""
         parts = [leaf.slide(column, stretches, groups, by_rows, to, each) for leaf, column in zip(self.leaves, columns, strict=True)]
-        for tree, (_, a) in zip(self._trees, self.query.aggs, strict=True):
-            yield _assemble(tree, a, parts)
+        return self.assemble(parts)
+
+    def assemble(self, parts: list[pa.Array]) -> list[pa.Array]:
+        """The columns of all leaves as one per aggregation."""
+        return [_assemble(tree, a, parts) for tree, (_, a) in zip(self._trees, self.query.aggs, strict=True)]
 
     @cached_property
     def needs_groups(self) -> bool:

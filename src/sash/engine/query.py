@@ -49,11 +49,12 @@ class Windows:
         """The width of a pane: every window is a whole number of panes."""
         return gcd(self.range, self.slide)
 
-    def end_after(self, time: int) -> int:
-        """The first end of a window after this time."""
-        return (time - self.offset - self.range) // self.slide * self.slide + self.slide + self.offset + self.range
-
     # The same in panes, counted from the offset: what the engine stores.
+
+    @property
+    def in_panes(self) -> tuple[int, int]:
+        """Range and slide."""
+        return self.range // self.grain, self.slide // self.grain
 
     def last_pane_end(self, watermark: int | None) -> int:
         """The last pane end at or before a watermark."""
@@ -173,6 +174,7 @@ class Commit:
     meta: bytes
     put: dict[int, bytes]
     remove: list[int]
+    version: bytes = b""  # of this commit: no other has it
 
 
 @dataclass(frozen=True)

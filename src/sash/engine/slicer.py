@@ -48,17 +48,13 @@ class Slicer:
         self.query, self.buckets = query, buckets
 
     def pack(self, batch: pa.RecordBatch, every: bool = False) -> list[Packed]:
-        """Give one Packed per bucket that has rows; ``every``: one per bucket.
+        """Give one Packed per bucket that has rows; ``every``: one per bucket. The batch has the query's schema.
 
         Cost: one look-up and one combine per row and aggregation, no sort of rows.
         """
-        rows = RowView(self.query, self._conform(batch))
+        rows = RowView(self.query, batch)
         packed = self._pack_slices(rows) if self.query.windows is not None else self._pack_rows(rows)
         return packed if every else [p for p in packed if p.rows]
-
-    def _conform(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        schema = self.query.schema
-        return batch if batch.schema.equals(schema) else batch.select(schema.names).cast(schema)
 
     def _pack_slices(self, rows: RowView) -> list[Packed]:
         run, counts, latest, ids = slice_batch(self.query, rows)

@@ -3,11 +3,14 @@
 A small state is one blob, rewritten. A larger one is a set of deltas: every commit writes what it added; eight deltas of
 about one size become one (so a slice is rewritten once per factor of eight, and some dozen blobs are live); a delta whose
 newest slice no window reaches any more is removed unread. Sizes are those of the live part, so deltas merge as they shrink.
+
+Every commit has a number and a version of its own, and every delta says of which commits it is. Who holds the state of an earlier
+commit of the same line is brought up to date with the deltas since (``since``): so the last few stay as they are.
 """
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +19,7 @@ import numpy as np
 
 from sash import codec
 from sash.engine.layout import RowView
+from sash.engine.pending import concat
 from sash.engine.query import FOREVER, Commit, Query
 from sash.engine.run import BEFORE_ALL, Run
 from sash.engine.slicer import pack_rows, unpack_rows
@@ -30,6 +34,8 @@ SMALL = 100_000  # bytes below which the whole state is one blob
 # before they left: 2.5 MB written again in every third micro-batch of 10,000 keys.
 FAN = 8
 LEAST = 4_096  # deltas below this are of one class
+RECENT = 6  # deltas of so many last commits are not merged
+LINE = 32  # versions of last commits that are remembered
 
 
 @dataclass
@@ -39,6 +45,8 @@ class Piece:
     kind: str
     data: bytes
     quantiles: list[int]  # of its slices' times, oldest to newest: how much of it is alive
+    first: int = 0  # the commits whose slices it holds
+    last: int = 0
 
     def live(self, oldest: int) -> float:
         return len(self.data) * sum(q >= oldest for q in self.quantiles) / len(self.quantiles)
@@ -61,6 +69,8 @@ class Store:
         self.query = query
         self.pieces: dict[int, Piece] = {}
         self._next = 0
+        self._number = 0  # of the last commit
+        self._line: list[tuple[int, bytes]] = []  # numbers and versions of the last commits, the last one last
         self._delta: Run | None = None
         self.whole = False  # never in deltas: for state that does not leave by age
         self.dirty = False  # entries left the state
@@ -79,7 +89,7 @@ class Store:
         """Rows that came since the last commit."""
         self._rows.append(batch)
 
-    def trim(self, oldest: int, watermark: int, held: int) -> None:
+    def trim(self, oldest: int, watermark: int | None, held: int) -> None:
         """Forget what is new and already over, so that a state that is never committed does not grow."""
         if self._delta is not None and len(self._delta) > 2 * held:
             self._delta = self._kept(self._delta, oldest)
@@ -97,6 +107,7 @@ class Store:
         watermark: int | None,
     ) -> Commit:
         """Bring the blobs up to date with the run and the pending rows, and tell what changed."""
+        self._number += 1
         before = dict(self.pieces)
         delta, self._delta = self._delta, None
         rows, self._rows = self._not_final(self._rows, watermark), []
@@ -109,40 +120,70 @@ class Store:
         if self.whole or size + sum(len(piece.data) for piece in fresh) < SMALL:
             if fresh or dirty or len(self.pieces) < len(before):
                 self.pieces = {}
-                self._put(self._slices(run()))
-                self._put(self._pending(pending))
+                self._put(self._slices(run()), 0)
+                self._put(self._pending(pending), 0)
         else:
             for piece in fresh:
-                self._put(piece)
+                self._put(piece, self._number)
             for kind in ("slices", "rows"):
                 self._merge_classes(kind, oldest, watermark)
-        self._put(None if not flagged else Piece("flag", pack_rows(self.query, _concat(flagged)), [FOREVER]))
+        self._put(None if not flagged else Piece("flag", pack_rows(self.query, concat(flagged)), [FOREVER]), self._number)
         put = {i: piece.data for i, piece in self.pieces.items() if i not in before}
-        kinds = {i: (piece.kind, piece.quantiles) for i, piece in self.pieces.items()}
+        kinds = {i: (piece.kind, piece.quantiles, piece.first, piece.last) for i, piece in self.pieces.items()}
         # A fresh version: who still holds the state of this very commit may go on with it.
-        meta = counters | {"pieces": kinds, "next": self._next, "version": os.urandom(8)}
-        return Commit(codec.seal("bucket", self.query.fingerprint(), codec.encode(meta)), put, [i for i in before if i not in self.pieces])
+        version = secrets.token_bytes(16)
+        self._line = [*self._line, (self._number, version)][-LINE:]
+        meta = counters | {"pieces": kinds, "next": self._next, "line": self._line}
+        sealed = codec.seal("bucket", self.query.fingerprint(), codec.encode(meta))
+        return Commit(sealed, put, [i for i in before if i not in self.pieces], version)
 
     def load(
         self, stored: dict[str, Any], blobs: Mapping[int, bytes], oldest: int, watermark: int | None
     ) -> tuple[list[Run], list[pa.RecordBatch], list[pa.RecordBatch]]:
         """The runs, pending rows and flagged rows of a stored state."""
-        self._next = stored["next"]
-        for i, (kind, quantiles) in stored["pieces"].items():
-            if i not in blobs:
-                raise ValueError(
-                    f"the blob {i} of this state is missing: there are {sorted(blobs)}. Pass all that were put and not removed."
-                )
-            self.pieces[i] = Piece(kind, blobs[i], quantiles)
+        self._adopt(stored, blobs)
         by_kind = {kind: [piece for piece in self.pieces.values() if piece.kind == kind] for kind in ("slices", "rows", "flag")}
         runs = [self._run_of(piece) for piece in by_kind["slices"] if not piece.is_dead(oldest)]
         pending = self._not_final([unpack_rows(self.query, piece.data) for piece in by_kind["rows"]], watermark)
         return runs, pending, [unpack_rows(self.query, piece.data) for piece in by_kind["flag"]]
 
+    def since(
+        self, stored: dict[str, Any], blob: Callable[[int], bytes], oldest: int, watermark: int | None
+    ) -> tuple[list[Run], list[pa.RecordBatch], list[pa.RecordBatch]] | None:
+        """What a later commit of the same line has and this one does not; None if that can't be told apart.
+
+        ``blob`` reads one; only those that are not here are read.
+        """
+        if not self._line or self._line[-1] not in [tuple(commit) for commit in stored.get("line", [])]:
+            return None
+        fresh = {i: piece for i, piece in stored["pieces"].items() if i not in self.pieces}
+        if any(first <= self._number < last for _, _, first, last in fresh.values()):
+            return None  # merged with slices that are here
+        known, since = self._number, set(fresh)
+        self._adopt(stored, {i: self.pieces[i].data if i in self.pieces else blob(i) for i in stored["pieces"]})
+        new = [piece for i, piece in self.pieces.items() if i in since and piece.first > known]
+        runs = [self._run_of(piece) for piece in new if piece.kind == "slices" and not piece.is_dead(oldest)]
+        rows = self._not_final([unpack_rows(self.query, piece.data) for piece in new if piece.kind == "rows"], watermark)
+        return runs, rows, [unpack_rows(self.query, piece.data) for piece in self.pieces.values() if piece.kind == "flag"]
+
+    def _adopt(self, stored: dict[str, Any], blobs: Mapping[int, bytes]) -> None:
+        self._next = stored["next"]
+        self._line = [(number, version) for number, version in stored.get("line", [])]
+        self._number = self._line[-1][0] if self._line else 0
+        missing = sorted(i for i in stored["pieces"] if i not in blobs)
+        if missing:
+            raise ValueError(
+                f"the blob {missing[0]} of this state is missing: there are {sorted(blobs)}. Pass all that were put and not removed."
+            )
+        # States of 0.1 do not say of which commits their pieces are.
+        self.pieces = {i: Piece(kind, blobs[i], *rest) for i, (kind, *rest) in stored["pieces"].items()}
+
     # --- pieces
 
-    def _put(self, piece: Piece | None) -> None:
+    def _put(self, piece: Piece | None, first: int) -> None:
+        """Store a piece with the slices of all commits from this one on."""
         if piece is not None:
+            piece.first, piece.last = first, piece.last or self._number
             self.pieces[self._next] = piece
             self._next += 1
 
@@ -168,7 +209,7 @@ class Store:
     def _pending(self, batches: list[pa.RecordBatch]) -> Piece | None:
         if not batches:
             return None
-        batch = _concat(batches)
+        batch = concat(batches)
         return Piece("rows", pack_rows(self.query, batch), _quantiles(RowView(self.query, batch).times, False))
 
     def _not_final(self, batches: list[pa.RecordBatch], watermark: int | None) -> list[pa.RecordBatch]:
@@ -183,7 +224,7 @@ class Store:
         while True:
             classes: dict[int, list[int]] = {}
             for i, piece in self.pieces.items():
-                if piece.kind == kind:
+                if piece.kind == kind and piece.last <= self._number - RECENT:
                     size = max(piece.live(self._bound(piece, oldest, watermark)), LEAST)
                     classes.setdefault(int(np.log(size) / np.log(FAN)), []).append(i)
             full = next((members for _, members in sorted(classes.items()) if len(members) >= FAN), None)
@@ -191,15 +232,12 @@ class Store:
                 return
             merged = [self.pieces.pop(i) for i in full]
             if kind == "rows":
-                self._put(self._pending(self._not_final([unpack_rows(self.query, piece.data) for piece in merged], watermark)))
+                made = self._pending(self._not_final([unpack_rows(self.query, piece.data) for piece in merged], watermark))
             else:
                 run = self._run_of(merged[0])
                 for piece in merged[1:]:
                     run, _ = run.merge(self._run_of(piece), self.query.windows is not None)
-                self._put(self._slices(self._kept(run, oldest)))
-
-
-def _concat(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+                made = self._slices(self._kept(run, oldest))
+            if made is not None:
+                made.last = max(piece.last for piece in merged)
+            self._put(made, min(piece.first for piece in merged))

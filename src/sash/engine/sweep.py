@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sash.engine.bucket import NO_KEY, lookback_columns, row_ties, window_batches
 from sash.engine.layout import RowView
-from sash.engine.query import FAR, Query, Windows
+from sash.engine.query import Query
 from sash.engine.run import BEFORE_ALL, Run
-from sash.engine.slicer import slice_batch
+from sash.engine.stretches import lookback_columns, row_ties
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,7 +21,7 @@ __all__ = ["Sweep"]
 
 
 class Sweep:
-    """The whole of a sorted partition, in batches; holds no more than the last key's slices or look-back.
+    """The look-backs of a sorted partition, in batches; holds no more than the last key's longest look-back.
 
     Every key but the last of a batch is complete, and its results are final; the last one goes on in the next batch.
     """
@@ -32,7 +31,7 @@ class Sweep:
         self.null_times = 0
         self._run = Run.empty(query.layout)  # of the last key
         self._last: tuple[Any, int] | None = None  # the last key, as a table of one, and its last time
-        self._carry: pa.RecordBatch | None = None  # look-backs: rows of the last key and time
+        self._carry: pa.RecordBatch | None = None  # rows of the last key and time
 
     def feed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take the next rows and give what is final."""
@@ -43,14 +42,11 @@ class Sweep:
             self.null_times += int((rows.timed == 0).sum())
             rows = RowView(self.query, batch.filter(pa.array(rows.timed == 1)))
         if len(rows):
-            yield from self._windows(rows) if self.query.windows is not None else self._rolling(rows)
+            yield from self._rolling(rows)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Give what is left."""
-        if isinstance(self.query.windows, Windows):
-            resumed = NO_KEY if self._last is None else (0, self.query.windows.last_pane_end(self._last[1]) + 1)
-            yield from window_batches(self._run, -FAR, FAR, resumed)
-        elif self._carry is not None:
+        if self._carry is not None:
             yield self._give(self._carry, None)
         self._run, self._last, self._carry = Run.empty(self.query.layout), None, None
 
@@ -59,18 +55,6 @@ class Sweep:
         goes_on = self._last is not None and keys.find(self._last[0], 0) == ids[0]
         if np.count_nonzero(~same) + 1 != len(keys) or (same & (times[1:] < times[:-1])).any() or (goes_on and times[0] < self._last[1]):  # type: ignore[index]
             raise ValueError("the rows are not sorted by key and time. Sort within partitions by the key columns and the time column.")
-
-    def _windows(self, rows: RowView) -> Iterator[pa.RecordBatch]:
-        windows = self.query.windows
-        assert isinstance(windows, Windows)
-        run, _, _, ids = slice_batch(self.query, rows)
-        self._check(run.keys, ids, rows.times)
-        run, _ = self._run.merge(run, combine=True)
-        resumed = NO_KEY if self._last is None else (run.keys.find(self._last[0], 0), windows.last_pane_end(self._last[1]) + 1)
-        self._last = (rows_key(rows, len(rows) - 1), int(rows.times[-1]))
-        held = run.keys.find(self._last[0], 0)
-        self._run = run.keep(windows.oldest_pane(self._last[1]), only=held)
-        yield from window_batches(run, -FAR, FAR, resumed, (held, windows.last_pane_end(self._last[1])))
 
     def _rolling(self, rows: RowView) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from sash import _core
 from sash.engine import Query, Slicer, bucket_of
-from sash.engine.bucket import lookback_columns, row_ties
 from sash.engine.layout import Each, RowView
 from sash.engine.run import Run
+from sash.engine.stretches import lookback_columns, row_ties
 from sash.engine.types import as_integers
 
 __all__ = ["rolling_columns", "windows_table"]

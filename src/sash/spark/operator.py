@@ -7,13 +7,13 @@
 
 The state of a bucket is what Bucket.commit() gives, and beside it a header: the number of buckets, the definition's
 fingerprint, the pending timer, and a version that is new with every commit. A decoded Bucket may stay in this process for the
-next micro-batch; it is used again only if the version in the state is the one it was committed under. A batch that Spark runs
-again reads an older version, and a partition that moved to another process reads a newer one: both reload.
+next micro-batch; it is used again if the version in the state is the one it was committed under, or one that the state says it
+came from: then the blobs written since bring it up to date, for a partition moves between processes all the time. A batch that
+Spark runs again reads an older version, and reloads.
 """
 
 from __future__ import annotations
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from sash.engine import Bucket, Query, bucket_of
+from sash.engine import Bucket, Query, bucket_of, commits_of
 from sash.errors import CheckpointMismatch
 from sash.spark.buckets import spark_hash
 from sash.spark.packing import operator_rows
@@ -47,6 +47,10 @@ class _Cache:
     def take(self, version: bytes) -> Bucket | None:
         """Remove and return the bucket committed under `version`: while it changes, nothing vouches for it."""
         return self._buckets.pop(version, None)
+
+    def take_last(self, line: list[tuple[int, bytes]]) -> Bucket | None:
+        """The same for the last of these commits that a bucket is held of."""
+        return next((bucket for _, version in reversed(line) if (bucket := self.take(version)) is not None), None)
 
     def put(self, version: bytes, bucket: Bucket) -> None:
         self._buckets[version] = bucket
@@ -106,8 +110,13 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             )
         # The worker may hold a bucket of the old definition under the same version: only load() says what changed.
         known = self._use_cache and header.fingerprint == self._query.fingerprint()
-        cached = _cache.take(header.version) if known else None
+        cached = (_cache.take(header.version) or self._caught_up(meta)) if known else None
         return cached or self._load(meta), header.timer
+
+    def _caught_up(self, meta: bytes) -> Bucket | None:
+        """A bucket of an earlier commit, brought up to date."""
+        bucket = _cache.take_last(commits_of(meta))
+        return bucket if bucket is not None and bucket.catch_up(meta, lambda i: bytes(self._state.getValue((i,))[0])) else None
 
     def _load(self, meta: bytes) -> Bucket:
         blobs = {key[0]: bytes(value[0]) for key, value in self._state.iterator() if key[0] != META}
@@ -131,7 +140,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 self._handle.deleteTimer(timer)
             self._handle.registerTimer(due)
         header = Header(
-            version=secrets.token_bytes(16),
+            version=commit.version,
             timer=due,
             buckets=self._buckets,
             bucket=spark_hash(int(key[0])),  # in Spark 4.0 it is one of NumPy's

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from sash.engine.live import COLUMN, live_of
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted
@@ -45,13 +46,23 @@ def stream(df: DataFrame, definition: Definition, settings: Settings) -> DataFra
         out = results.filter(F.col(slices).isNull()).select(*map(quoted, schema.names))
     else:
         out = results.mapInArrow(unpack, spark_schema(schema))
-    return noted(out, definition, {"packed": f"{_packed(definition)}, {settings.buckets} buckets", **_OTHERS})
+    chosen = {"packed": f"{_packed(definition)}, {settings.buckets} buckets"}
+    return noted(out, definition, {**chosen, "state": _state(definition), **_OTHERS})
 
 
 _OTHERS = {
     "jvm slices": "slower: Spark's own slices would be a second stateful operator and cross to the core row by row",
     "by key": "slower: a group per key costs milliseconds a key and batch",
 }
+
+
+def _state(definition: Definition) -> str:
+    if live_of(definition.query) is None:
+        return "in columns: a micro-batch merges all that is held, for a partial is a Python object or longer than 48 words"
+    return (
+        "live, a window per key: a micro-batch costs what came and what comes out, whatever is held; "
+        f"in columns where more than {COLUMN} times as much comes as is held, as in a catch-up"
+    )
 
 
 def _packed(definition: Definition) -> str:

@@ -1,0 +1,164 @@
+"""The live form of a bucket: keys numbered once, a window per key that goes on, so that a micro-batch costs what changed.
+
+The structure is in the core (``live.hpp``, where the picture is); here are its bounds and its columns.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sash import _core
+from sash.engine.query import Query, Rows, Sessions, Windows
+from sash.engine.run import BEFORE_ALL, Run, key_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Live", "forced_form", "live_of"]
+
+Array = np.ndarray[Any, Any]
+FORMS = ("auto", "column", "array", "tree")
+_FORCED = "SASH_ENGINE_FORM"  # for tests: the one form that every bucket takes
+
+# From so many times as much held as there is to do on, the live form is worth what it costs to build it; and as long as there is not
+# so many times as much to do as is held.
+LIVE = COLUMN = 2
+
+
+def forced_form() -> str:
+    """Give the form that the environment asks for: "column", "array", "tree", else "auto"."""
+    form = os.environ.get(_FORCED, "auto")
+    if form not in FORMS:
+        raise ValueError(f"{_FORCED}={form!r} is not one of {', '.join(FORMS)}.")
+    return form
+
+
+def live_of(query: Query, form: str = "auto") -> Live | None:
+    """Make an empty live form for a query, None where it has none: a partial that is a Python object, or a very long one."""
+    if not all(leaf.is_native for leaf in query.layout.leaves):
+        return None
+    try:
+        return Live(query, form)
+    except ValueError:  # rows too long
+        return None
+
+
+def _plan(query: Query) -> Any:
+    windows, rolling = query.windows, query.rolling
+    if isinstance(windows, Sessions):
+        return _core.LivePlan.sessions(windows.gap)
+    if isinstance(windows, Windows):
+        if query.emit == "update":
+            return _core.LivePlan.oldest(False)
+        return _core.LivePlan.windows(windows.range // windows.grain, windows.slide // windows.grain)
+    assert rolling is not None
+    apart = rolling.kept_rows > 0
+    if query.emit != "changed":
+        return _core.LivePlan.oldest(apart)
+    periods = [p for _, p in rolling.lookbacks if isinstance(p, int)]
+    return _core.LivePlan.changes(apart, periods, rolling.delay, rolling.takes_left, rolling.takes_right)
+
+
+class Live:
+    """The entries of many keys, one window each."""
+
+    def __init__(self, query: Query, form: str = "auto") -> None:
+        self.query = query
+        self._layout = query.layout
+        self.core = _core.Live([leaf.column for leaf in self._layout.leaves], _plan(query), form)
+
+    @property
+    def keys(self) -> int:
+        """How many keys hold an entry, or have rows that wait."""
+        return int(self.core.keys)
+
+    def __len__(self) -> int:
+        return int(self.core.entries)
+
+    def begin(self, closed: int) -> None:
+        """Say that windows which end up to this pane are closed."""
+        self.core.close_windows(closed)
+
+    def insert(self, run: Run) -> tuple[Array, int]:
+        """Insert the entries of a run; give the number of each of its keys, and that of its first row."""
+        return self.core.insert(run.keys, run.starts, run.times, run.columns)  # type: ignore[no-any-return]
+
+    def wait(self, keys: Any, rows: Array) -> None:
+        """Count rows that wait for their time, by key; negative when they have come to an end."""
+        self.core.wait(self.core.number(keys), rows)
+
+    def run(self) -> Run:
+        """Give everything as a run. Cost: O(entries held)."""
+        keys, starts, times, columns = self.core.export()
+        return Run(self._layout, keys, starts, times, columns)
+
+    def expire(self, oldest: int, keep: int = 0, fold: bool = False) -> None:
+        """Let go of what is before ``oldest``, but for the last ``keep`` rows of each key."""
+        self.core.expire(oldest, keep, fold)
+
+    # --- answers
+
+    def results(self, answers: Any) -> list[pa.Array]:
+        """Lower answers: one Arrow column per aggregation."""
+        return self._layout.assemble([leaf.arrow(self.core.lower(answers, i, leaf.how)) for i, leaf in enumerate(self._layout.leaves)])
+
+    def close(self, upto: int) -> tuple[list[pa.Array], Array, Array, list[pa.Array]] | None:
+        """Close windows that end up to a pane, or sessions that are over: key columns, starts, ends, results."""
+        import pyarrow as pa
+
+        close = self.core.close_sessions if isinstance(self.query.windows, Sessions) else self.core.close_windows
+        keys, key, starts, ends, answers = close(upto)
+        if not len(key):
+            return None
+        columns = key_columns(self._layout, keys)
+        if len(keys) < len(key):
+            columns = [column.take(pa.array(key)) for column in columns]
+        return columns, starts, ends, self.results(answers)
+
+    def between(self, ids: Array, starts: Array, ends: Array) -> list[pa.Array]:
+        """Give the results of all entries of a key from start to end, both included, for many of them."""
+        return self.results(self.core.query(ids, None, starts, ends, False))
+
+    def lookbacks(self, run: Run, ids: Array, first: int, places: Array) -> list[pa.Array]:
+        """Give all look-backs of rows just inserted (row i is entry places[i] of the run), aggregation by aggregation."""
+        rolling = self.query.rolling
+        assert rolling is not None
+        rows = np.empty(len(places), np.int32)
+        rows[places] = np.arange(len(places), dtype=np.int32)
+        key = np.repeat(ids, np.diff(run.starts))
+        by_lookback = []
+        for _, period in rolling.lookbacks:
+            if isinstance(period, Rows):
+                # Closed right, n rows with the row itself; left, n rows before it.
+                length = period.n - 1 + rolling.takes_left + rolling.takes_right
+                answers = self.core.query_rows(key, rows, run.times, first, length, rolling.takes_right)
+            else:
+                answers = self.core.query(key, rows, *self._bounds(period, run.times), period is None)
+            by_lookback.append(self.results(answers))
+        return [results[i] for i in range(len(self.query.aggs)) for results in by_lookback]
+
+    def as_of(self, ids: Array, time: int) -> list[pa.Array]:
+        """Give all look-backs of these keys at a time where no row needs to be, aggregation by aggregation."""
+        rolling = self.query.rolling
+        assert rolling is not None
+        times = np.full(len(ids), time)
+        by_lookback = []
+        for _, period in rolling.lookbacks:
+            if isinstance(period, Rows):
+                answers = self.core.query_last(ids, period.n)
+            else:
+                answers = self.core.query(ids, None, *self._bounds(period, times), period is None)
+            by_lookback.append(self.results(answers))
+        return [results[i] for i in range(len(self.query.aggs)) for results in by_lookback]
+
+    def _bounds(self, period: int | None, times: Array) -> tuple[Array, Array]:
+        rolling = self.query.rolling
+        assert rolling is not None
+        at = times - rolling.delay
+        ends = at if rolling.takes_right else at - 1
+        if period is None:
+            return np.full(len(at), BEFORE_ALL), ends
+        return at - period + (not rolling.takes_left), ends
