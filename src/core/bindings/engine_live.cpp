@@ -23,11 +23,14 @@ Form form_named(const std::string& name) {
   throw std::invalid_argument("form='" + name + "' is not one of auto, array, tree.");
 }
 
-Plan windows(Time range, Time slide) {
+Plan windows(Time range, Time slide, const std::vector<Time>& ranges) {
   Plan plan;
   plan.kind = Plan::windows;
   plan.range = range;
   plan.slide = slide;
+  plan.ranges = ranges;
+  for (Time each : ranges)
+    if (each > range) throw std::invalid_argument("a range is longer than the longest.");
   return plan;
 }
 
@@ -53,6 +56,15 @@ Plan changes(bool apart, const std::vector<Time>& periods, Time delay, bool take
   plan.takes_left = takes_left;
   plan.takes_right = takes_right;
   return plan;
+}
+
+Out<std::int32_t> find(const Live& live, const KeyTable& keys) {
+  Places ids(keys.size());
+  {
+    nb::gil_scoped_release free;
+    live.find(keys, ids.data());
+  }
+  return array_of(std::move(ids));
 }
 
 Out<std::int32_t> number(Live& live, const KeyTable& keys) {
@@ -95,6 +107,14 @@ std::unique_ptr<Answers> query_rows(Live& live, In<std::int32_t> ids, Maybe<std:
   return out;
 }
 
+std::unique_ptr<Answers> query_rows_upto(Live& live, In<std::int32_t> ids, In<Time> times, std::size_t length) {
+  check_length(times, ids.size());
+  auto out = std::make_unique<Answers>();
+  nb::gil_scoped_release free;
+  live.query_rows_upto(ids.data(), times.data(), length, ids.size(), *out);
+  return out;
+}
+
 std::unique_ptr<Answers> query_last(Live& live, In<std::int32_t> ids, std::size_t length) {
   auto out = std::make_unique<Answers>();
   nb::gil_scoped_release free;
@@ -120,8 +140,10 @@ nb::tuple closed(Close close) {
     nb::gil_scoped_release free;
     out = close();
   }
+  nb::list answers;
+  for (Answers& each : out.answers) answers.append(nb::cast(std::make_unique<Answers>(std::move(each))));
   return nb::make_tuple(std::make_unique<KeyTable>(std::move(out.keys)), array_of(std::move(out.key)), array_of(std::move(out.start)),
-                        array_of(std::move(out.end)), std::make_unique<Answers>(std::move(out.answers)));
+                        array_of(std::move(out.end)), answers);
 }
 
 nb::tuple exported(const Live& live) {
@@ -140,7 +162,7 @@ void bind(nb::module_& m) {
   nb::class_<Answers>(m, "Answers", "Rows of partials that were asked for.").def("__len__", [](const Answers& a) { return a.n; });
 
   nb::class_<Plan>(m, "LivePlan", "What makes a key of a live bucket due.")
-      .def_static("windows", &windows, nb::arg("range"), nb::arg("slide"))
+      .def_static("windows", &windows, nb::arg("range"), nb::arg("slide"), nb::arg("ranges"))
       .def_static("oldest", &oldest, nb::arg("apart"))
       .def_static("sessions", &sessions, nb::arg("gap"))
       .def_static("changes", &changes, nb::arg("apart"), nb::arg("periods"), nb::arg("delay"), nb::arg("takes_left"),
@@ -161,6 +183,7 @@ void bind(nb::module_& m) {
       .def("bytes", &Live::bytes)
       .def("check", &Live::check)
       .def("number", &number, nb::arg("keys"))
+      .def("find", &find, nb::arg("keys"))
       .def("table", [](const Live& live, In<std::int32_t> ids) { return std::make_unique<KeyTable>(live.table(ids.data(), ids.size())); })
       .def("wait",
            [](Live& live, In<std::int32_t> ids, In<std::int64_t> rows) {
@@ -172,6 +195,7 @@ void bind(nb::module_& m) {
       .def("query", &query, nb::arg("ids"), nb::arg("places").none(), nb::arg("starts"), nb::arg("ends"), nb::arg("past"))
       .def("query_rows", &query_rows, nb::arg("ids"), nb::arg("places").none(), nb::arg("times"), nb::arg("first"), nb::arg("length"),
            nb::arg("takes_itself"))
+      .def("query_rows_upto", &query_rows_upto, nb::arg("ids"), nb::arg("times"), nb::arg("length"))
       .def("query_last", &query_last, nb::arg("ids"), nb::arg("length"))
       .def("lower", &lower, nb::arg("answers"), nb::arg("leaf"), nb::arg("how"))
       .def("close_windows", [](Live& live, Time last) { return closed([&] { return live.close_windows(last); }); })

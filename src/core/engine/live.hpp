@@ -23,8 +23,9 @@ namespace sash::engine {
 struct Plan {
   enum Kind : std::uint8_t { windows, oldest, sessions, changes };
   Kind kind = oldest;
-  bool apart = false;  // rows of equal time stay apart
-  Time range = 0, slide = 1;
+  bool apart = false;         // rows of equal time stay apart
+  Time range = 0, slide = 1;  // for how long a slice makes windows come out, and how often
+  std::vector<Time> ranges;   // of the windows that come out together; none is longer
   Time gap = 0;
   std::vector<Time> periods;  // changes: of the look-backs by time
   Time delay = 0;
@@ -45,7 +46,7 @@ struct Closed {
   KeyTable keys;
   Vec<std::int32_t> key;
   Vec<Time> start, end;
-  Answers answers;
+  std::vector<Answers> answers;  // one per range
 };
 
 struct Exported {
@@ -53,6 +54,8 @@ struct Exported {
   Layout layout;
   std::vector<std::unique_ptr<Column>> columns;
 };
+
+inline constexpr std::int32_t nobody = -1;  // in place of the number of a key that is not held: it has the answers of nothing
 
 class Live {
  public:
@@ -94,6 +97,11 @@ class Live {
       waiting_[id] += rows[i];
       if (!waiting_[id] && !shelf_->size(id) && !has_past_[id]) due_.set(id, before_all);  // to leave, unless entries come
     }
+  }
+
+  // The numbers of keys that are held, nobody for others.
+  void find(const KeyTable& keys, std::int32_t* ids) const {
+    for (std::size_t k = 0; k < keys.size(); ++k) ids[k] = keys_.find(keys.hash(k), keys.key(k));
   }
 
   // --- entries
@@ -150,6 +158,12 @@ class Live {
       if (shelf_->size(id)) shelf_->query_rows(id, at, length, takes_itself, row);
     });
   }
+  // Each: the last `length` rows up to a time, it included.
+  void query_rows_upto(const std::int32_t* ids, const Time* times, std::size_t length, std::size_t n, Answers& out) {
+    each(ids, nullptr, n, out, [&](std::uint32_t id, std::size_t i, std::int64_t* row) {
+      if (shelf_->size(id)) shelf_->query_rows(id, Place{times[i] + 1, std::numeric_limits<std::int64_t>::min()}, length, false, row);
+    });
+  }
   // Each: the last `length` rows of the key.
   void query_last(const std::int32_t* ids, std::size_t length, std::size_t n, Answers& out) {
     each(ids, nullptr, n, out, [&](std::uint32_t id, std::size_t, std::int64_t* row) {
@@ -168,7 +182,7 @@ class Live {
     closed_ = std::max(closed_, last);
     return close(last, [&](std::uint32_t id, Time end, auto tell) {
       while (end <= last) {
-        tell(end - plan_.range, end, end - plan_.range, end - 1);
+        tell(end - plan_.range, end, [&](std::size_t r) { return std::pair(end - plan_.ranges[r], end - 1); });
         evict(id, end + plan_.slide - plan_.range, 0, false);
         if (!shelf_->size(id)) return Due::never;
         end = std::max(end + plan_.slide, plan_.end_after(shelf_->oldest(id)));
@@ -185,7 +199,7 @@ class Live {
         last = walk(id, last, after_all);
         Time end = last + plan_.gap;
         if (end > watermark) return end;
-        tell(shelf_->oldest(id), end, shelf_->oldest(id), last);
+        tell(shelf_->oldest(id), end, [&](std::size_t) { return std::pair(shelf_->oldest(id), last); });
         evict(id, last + 1, 0, false);
         if (!shelf_->size(id)) return Due::never;
         last = shelf_->oldest(id);
@@ -328,28 +342,33 @@ class Live {
     for (std::size_t i = 0; i < n; ++i) {
       std::size_t to = places ? static_cast<std::size_t>(places[i]) : i;
       if (to >= n) throw std::out_of_range("there is no such row.");
-      f(at(ids[i]), i, out.words.data() + to * width_);
+      if (ids[i] != nobody) f(at(ids[i]), i, out.words.data() + to * width_);
     }
   }
 
-  // Calls of_key(id, when it was due, tell) for every key that is due; it returns when the key is due next. tell(start, end, from,
-  // to) tells a window with the entries of [from, to].
+  // Calls of_key(id, when it was due, tell) for every key that is due; it returns when the key is due next. tell(start, end, bounds)
+  // tells windows that end together: of range r, the entries in bounds(r).
   template <class OfKey>
   Closed close(Time upto, OfKey of_key) {
     Closed out;
+    out.answers.resize(std::max<std::size_t>(plan_.ranges.size(), 1));
     std::vector<std::int32_t> ids;
     for (auto [time, id] : due_.take(upto)) {
-      auto tell = [&](Time start, Time end, Time from, Time to) {
+      auto tell = [&](Time start, Time end, auto bounds) {
         if (ids.empty() || ids.back() != static_cast<std::int32_t>(id)) ids.push_back(static_cast<std::int32_t>(id));
         out.key.push_back(static_cast<std::int32_t>(ids.size() - 1));
         out.start.push_back(start);
         out.end.push_back(end);
-        out.answers.words.insert(out.answers.words.end(), record_.identity(), record_.identity() + width_);
-        shelf_->query(id, from, to, &*(out.answers.words.end() - static_cast<std::ptrdiff_t>(width_)));
+        for (std::size_t r = 0; r < out.answers.size(); ++r) {
+          auto [from, to] = bounds(r);
+          auto& words = out.answers[r].words;
+          words.insert(words.end(), record_.identity(), record_.identity() + width_);
+          shelf_->query(id, from, to, &*(words.end() - static_cast<std::ptrdiff_t>(width_)));
+        }
       };
       due_.set(id, of_key(id, time, tell));
     }
-    out.answers.n = out.key.size();
+    for (Answers& answers : out.answers) answers.n = out.key.size();
     out.keys = table(ids.data(), ids.size());
     for (std::int32_t id : ids) leave(static_cast<std::uint32_t>(id));
     return out;

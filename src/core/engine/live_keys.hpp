@@ -44,6 +44,13 @@ class LiveKeys {
     return id;
   }
 
+  // The number of a key, -1 if it is not there.
+  std::int32_t find(std::uint64_t hash, std::string_view key) const {
+    for (std::size_t at = hash & mask(); slots_[at] != none; at = (at + 1) & mask())
+      if (hashes_[slots_[at]] == hash && names_[slots_[at]] == key) return static_cast<std::int32_t>(slots_[at]);
+    return -1;
+  }
+
   void remove(std::uint32_t id) {
     std::size_t at = hashes_[id] & mask();
     while (slots_[at] != id) at = (at + 1) & mask();

@@ -2,8 +2,24 @@
 
 from sash.engine.bucket import Bucket, commits_of
 from sash.engine.emit import bucket_of
-from sash.engine.query import Commit, Packed, Query, Rolling, Rows, Sessions, Windows
+from sash.engine.query import CalendarWindows, Commit, Hops, Labels, Packed, Query, Rolling, Rows, Sessions, Windows
 from sash.engine.slicer import Slicer
 from sash.engine.sweep import Sweep
 
-__all__ = ["Bucket", "Commit", "Packed", "Query", "Rolling", "Rows", "Sessions", "Slicer", "Sweep", "Windows", "bucket_of", "commits_of"]
+__all__ = [
+    "Bucket",
+    "CalendarWindows",
+    "Commit",
+    "Hops",
+    "Labels",
+    "Packed",
+    "Query",
+    "Rolling",
+    "Rows",
+    "Sessions",
+    "Slicer",
+    "Sweep",
+    "Windows",
+    "bucket_of",
+    "commits_of",
+]

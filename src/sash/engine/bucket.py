@@ -11,12 +11,13 @@ import numpy as np
 from sash import _core, codec
 from sash.engine.layout import RowView
 from sash.engine.live import COLUMN, LIVE, Live, forced_form, live_of
+from sash.engine.lookbacks import kept_rows, label_columns, lookback_columns, row_ties, shown_labels, split_labels
 from sash.engine.pending import Pending, concat
 from sash.engine.query import FOREVER, Commit, Query, Windows
 from sash.engine.run import BEFORE_ALL, Run
 from sash.engine.slicer import unpack_rows
 from sash.engine.store import Store
-from sash.engine.stretches import lookback_columns, missed_batch, row_ties, window_batch, window_batches, window_rows
+from sash.engine.stretches import missed_batch, window_batch, window_batches, window_bounds, window_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,10 +151,7 @@ class Bucket:
         return self.query.rolling.oldest_time(self.watermark)
 
     def _kept(self, run: Run) -> Run:
-        rolling = self.query.rolling
-        if rolling is None:
-            return run.keep(self._oldest())
-        return run.keep(self._oldest(), self._kept_rows, rolling.whole_past)
+        return run.keep(self._oldest()) if self.query.rolling is None else kept_rows(self.query, run, self.watermark)
 
     @property
     def _kept_rows(self) -> int:
@@ -225,7 +223,7 @@ class Bucket:
                 self.late += int(rows[run.times < windows.closed_end(self.watermark)].sum())
                 if self.query.late == "flag" and len(run):
                     self._missed.append(run)
-                run = self._kept(run)
+                run = run.keep(windows.open_pane(self.watermark))
             self._fresh.append(run)
         else:
             self._add_rows(unpack_rows(self.query, blob))
@@ -240,7 +238,7 @@ class Bucket:
                 rows = batch.filter(pa.array(late))
                 batch = batch.filter(pa.array(~late))
                 if self.query.late == "accept":
-                    self._fresh.append(self._entries(rows)[0])
+                    self._fresh.append(self._entries(split_labels(self.query, rows)[0])[0])
                 elif self.query.late == "flag":
                     self._flagged.append(rows)
         if batch.num_rows:
@@ -314,9 +312,8 @@ class Bucket:
         self._store.trim(self._oldest(), self.watermark, len(live))
         if closed is None:
             return None
-        keys, starts, ends, results = closed
-        grain, offset = windows.grain, windows.offset
-        return window_rows(self.query, keys, starts * grain + offset, ends * grain + offset, results)
+        keys, _, ends, results = closed
+        return window_rows(self.query, keys, *window_bounds(windows, ends), results)
 
     def _let_go(self, always: bool = False) -> None:
         """Drop what no window reaches any more."""
@@ -345,15 +342,19 @@ class Bucket:
         batches = []
         schema = self.query.output_schema()
         if final is not None:
-            columns = [*final.columns, *self._look_back(final)]
-            if self.query.late == "flag":
-                columns.append(pa.array(np.zeros(final.num_rows, bool)))
-            batches.append(pa.record_batch(columns, schema=schema))
+            rows, labels = split_labels(self.query, final)
+            results = self._look_back(rows, labels)
+            shown = rows.columns if labels is None else shown_labels(self.query, labels)
+            on_time = [pa.array(np.zeros(len(shown[0]), bool))] if self.query.late == "flag" else []
+            batches.append(pa.record_batch([*shown, *results, *on_time], schema=schema))
         self.watermark = new
         self._let_go(always=final is not None)
-        for rows in flagged:
-            missing = [pa.nulls(rows.num_rows, schema.field(name).type) for name in self.query.feature_names]
-            batches.append(pa.record_batch([*rows.columns, *missing, pa.array(np.ones(rows.num_rows, bool))], schema=schema))
+        for late in flagged:
+            rows, labels = split_labels(self.query, late)
+            shown = rows.columns if labels is None else shown_labels(self.query, labels)
+            missing = [pa.nulls(len(shown[0]), schema.field(name).type) for name in self.query.feature_names]
+            batches.append(pa.record_batch([*shown, *missing, pa.array(np.ones(len(shown[0]), bool))], schema=schema))
+        batches = [batch for batch in batches if batch.num_rows]
         return concat(batches) if batches else None
 
     def _take_final(self, new: int) -> pa.RecordBatch | None:
@@ -364,15 +365,15 @@ class Bucket:
         self._choose(sum(map(len, self._fresh)) + (0 if final is None else final.num_rows))
         return final
 
-    def _look_back(self, rows: pa.RecordBatch) -> list[pa.Array]:
-        """Bring rows to what is held, and give their look-backs."""
+    def _look_back(self, rows: pa.RecordBatch, labels: pa.RecordBatch | None = None) -> list[pa.Array]:
+        """Bring rows to what is held, and give their look-backs, or those of labels."""
         run, places = self._entries(rows)
         self._store.added(run)
         if self._live is not None:
             ids, first = self._live.insert(run)
-            return self._live.lookbacks(run, ids, first, places)
+            return self._live.lookbacks(run, ids, first, places) if labels is None else self._live.at_labels(labels)
         self._run, entries = self._run.merge(run, combine=False)
-        return lookback_columns(self._run, entries, places)
+        return lookback_columns(self._run, entries, places) if labels is None else label_columns(self._run, labels)
 
     # --- bytes
 

@@ -6,18 +6,20 @@ The same for every kind of frame; a kind says what it must of itself by a class 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sash.agg import Aggregation
-from sash.engine.query import CLOSED, LATE, Query, Rolling, Rows, Sessions, Windows
+from sash.engine import calendar
+from sash.engine.query import LATE, Labels, Query
+from sash.engine.shapes import CLOSED, CalendarWindows, Hops, Lookback, Rolling, Rows, Sessions, Windows
 from sash.errors import DefinitionError
 from sash.time import duration, duration_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Columns", "define_rolling", "define_windows", "max_ahead_of", "watermark_delay"]
+__all__ = ["Columns", "define_rolling", "define_windows", "labelled", "max_ahead_of", "watermark_delay"]
 
 _ROWS = re.compile(r"\s*(\d+)\s*rows?\s*")
 
@@ -74,19 +76,28 @@ def define_windows(
     emit: str = "final",
     late: str = "drop",
     tie: str | None = None,
+    empty: str = "drop",
+    tz: str | None = None,
     streaming: bool = False,
 ) -> Query:
     """Check the arguments of windows()."""
     keys, bound = _check_columns(columns, time, key, aggs, tie)
     _one_of("emit", emit, ("final", "update"))
     _one_of("late", late, LATE)
-    shape = _sessions(session, range, slide, offset, emit) if session is not None else _sliding(range, slide, offset)
+    _one_of("empty", empty, ("drop", "once"))
+    if empty == "once" and emit != "final":
+        raise DefinitionError(f"empty='once' tells a window that fell empty when it is final, and emit={emit!r} tells open ones. Drop one.")
+    shape: Windows | Sessions
+    if session is not None:
+        shape = _sessions(session, emit, range=range, slide=slide, offset=offset, tz=tz, empty=None if empty == "drop" else empty)
+    else:
+        shape = _sliding(range, slide, offset, empty == "once") if tz is None else _by_calendar(tz, range, slide, offset, empty == "once")
     used = _used(columns, time, keys, bound, tie)
     return _query(columns, used, streaming, time=time, keys=keys, aggs=bound, windows=shape, late=late, tie=tie, emit=emit)
 
 
-def _sessions(session: Any, range: Any, slide: Any, offset: Any, emit: str) -> Sessions:
-    for name, value in (("range", range), ("slide", slide), ("offset", offset)):
+def _sessions(session: Any, emit: str, **others: Any) -> Sessions:
+    for name, value in others.items():
         if value is not None:
             raise DefinitionError(
                 f"session={session!r} and {name}={value!r} do not go together: a session is as long as its rows make it. Drop one."
@@ -96,18 +107,69 @@ def _sessions(session: Any, range: Any, slide: Any, offset: Any, emit: str) -> S
     return Sessions(_positive("session", session))
 
 
-def _sliding(range: Any, slide: Any, offset: Any) -> Windows:
-    if range is None:
+def _ranges(given: Any, read: Callable[[str, Any], int]) -> tuple[int, tuple[tuple[str, int], ...]]:
+    """The longest of the ranges, and all of them by their labels where a list was given."""
+    if given is None:
         raise DefinitionError("windows() needs a range, e.g. range='1 hour', slide='1 minute', or session='30 minutes'.")
-    length = _positive("range", range)
-    step = length if slide is None else _positive("slide", slide)
-    if step > length:
+    if not isinstance(given, list | tuple):
+        return read("range", given), ()
+    if not given:
+        raise DefinitionError("range=[] is empty. Give at least one range, e.g. range=['1h', '6h'].")
+    ranges = tuple((_label(value), read("range", value)) for value in given)
+    return max(length for _, length in ranges), ranges
+
+
+def _label(value: Any) -> str:
+    """A duration as written, or as text where it was not written as such."""
+    return value if isinstance(value, str) else duration_text(_positive("range", value))
+
+
+def _step(slide: Any, longest: int, given: Any, ranges: tuple[tuple[str, int], ...], read: Callable[[str, Any], int]) -> int:
+    if slide is None and len(ranges) > 1:
+        raise DefinitionError(f"range={given!r} needs a slide: several ranges have no common one of their own. Add e.g. slide='1 minute'.")
+    step = longest if slide is None else read("slide", slide)
+    shortest = min((length for _, length in ranges), default=longest)
+    if step > shortest:
         raise DefinitionError(
-            f"slide={slide!r} is larger than range={range!r}: rows between two windows would count nowhere. "
+            f"slide={slide!r} is larger than range={given!r}: rows between two windows would count nowhere. "
             "Make the slide at most the range."
         )
+    return step
+
+
+def _sliding(range: Any, slide: Any, offset: Any, empty_once: bool) -> Windows:
+    longest, ranges = _ranges(range, _positive)
+    step = _step(slide, longest, range, ranges, _positive)
     shift = 0 if offset is None else _duration("offset", offset) % step
-    return Windows(length, step, shift)
+    return Windows(longest, step, shift, ranges, empty_once)
+
+
+_CALENDAR = re.compile(r"\s*(\d+)?\s*(d|w|days?|weeks?|months?)\s*")
+_KINDS = {"d": "days", "w": "weeks", "day": "days", "week": "weeks", "month": "months"}
+
+
+def _by_calendar(tz: str, range: Any, slide: Any, offset: Any, empty_once: bool) -> CalendarWindows:
+    if offset is not None:
+        raise DefinitionError(f"tz={tz!r} and offset={offset!r} do not go together: these windows start at local midnights. Drop one.")
+    calendar.zone(tz)
+    kinds: dict[str, Any] = {}
+
+    def units(name: str, value: Any) -> int:
+        written = _CALENDAR.fullmatch(value) if isinstance(value, str) else None
+        if written is None or int(written[1] or 1) == 0:
+            raise DefinitionError(
+                f"{name}={value!r} is not a whole number of days, weeks or months, which windows with tz={tz!r} are made of. "
+                f"Write e.g. {name}='1 day'; for hours and minutes drop tz, their length is the same everywhere."
+            )
+        kinds[_KINDS.get(written[2], written[2])] = value
+        return int(written[1] or 1)
+
+    longest, ranges = _ranges(range, units)
+    step = _step(slide, longest, range, ranges, units)
+    if len(kinds) > 1:
+        told = " and ".join(map(repr, kinds.values()))
+        raise DefinitionError(f"{told} are of different kinds. Use days, weeks or months for both range and slide.")
+    return CalendarWindows(longest, step, 0, ranges, empty_once, kind=next(iter(kinds)), tz=tz)
 
 
 def define_rolling(
@@ -118,18 +180,23 @@ def define_rolling(
     aggs: Mapping[str, Aggregation],
     key: str | Sequence[str] | None = None,
     emit: str = "final",
-    closed: str = "right",
+    closed: str | None = None,
     delay: Any = None,
     late: str = "drop",
     tie: str | None = None,
+    labels: Labels | None = None,
     streaming: bool = False,
     carry: bool = True,
 ) -> Query:
     """Check the arguments of rolling().
 
-    With ``carry`` a row goes through the engine with all its columns; without, only with those that the results depend on.
+    With ``carry`` a row goes through the engine with all its columns; without, only with those that the results depend on. With
+    ``labels``, ``columns`` are those of rows and labels together (``labelled``).
     """
     keys, bound = _check_columns(columns, time, key, aggs, tie)
+    if labels is not None and emit != "final":
+        raise DefinitionError(f"emit={emit!r} tells rows or keys, and at= asks for the rows of another table. Use emit='final'.")
+    closed = ("right" if labels is None else "left") if closed is None else closed
     _one_of("emit", emit, ("final", "event", "changed"))
     _one_of("late", late, LATE)
     if emit == "changed" and late == "flag":
@@ -148,11 +215,34 @@ def define_rolling(
     shape = Rolling(periods, closed, shift)
     # Look-backs by rows order rows of equal time by all that is in them.
     whole = emit != "changed" and (carry or shape.kept_rows > 0)
-    used = columns.names if whole else _used(columns, time, keys, bound, tie)
-    query = _query(columns, used, streaming, time=time, keys=keys, aggs=bound, rolling=shape, late=late, tie=tie, emit=emit)
-    if emit != "changed" and (twice := set(query.output_schema().names[len(used) :]) & set(columns.names)):
+    used = columns.names if whole or labels is not None else _used(columns, time, keys, bound, tie)
+    asked = {"rolling": shape, "late": late, "tie": tie, "emit": emit, "labels": labels}
+    query = _query(columns, used, streaming, time=time, keys=keys, aggs=bound, **asked)
+    if emit != "changed" and labels is None and (twice := set(query.output_schema().names[len(used) :]) & set(columns.names)):
         raise DefinitionError(f"the output would have two columns named {', '.join(sorted(twice))}. Rename one of them.")
     return query
+
+
+def labelled(
+    rows: Columns, at: Columns, *, time: str, at_time: str | None, key: Any, aggs: Any, tie: str | None
+) -> tuple[Labels, list[str]]:
+    """Check the table of labels; gives what is to be known of it, and the columns of the rows that the results depend on."""
+    keys, bound = _check_columns(rows, time, key, aggs, tie)
+    named = time if at_time is None else at_time
+    for name in keys:
+        if name not in at.names:
+            raise DefinitionError(
+                f"at has no key column {name!r}; its columns are {', '.join(at.names)}. Rename its key columns to the rows'."
+            )
+        mine, theirs = (side.schema([name]).field(0).type for side in (rows, at))
+        if mine != theirs:
+            raise DefinitionError(f"the key {name!r} is {mine} in the rows and {theirs} in at. Cast one of them.")
+    at.require("at_time", named)
+    at.check_time(named)
+    if clash := sorted((set(rows.names) & set(at.names)) - {*keys, *({time} if named == time else ())}):
+        raise DefinitionError(f"both tables have a column {clash[0]!r}, and it is neither a key nor the time. Rename or drop one of them.")
+    used = _used(rows, time, keys, bound, tie)
+    return Labels(tuple(at.names), named), list(used)
 
 
 def _query(columns: Columns, used: tuple[str, ...], streaming: bool, **asked: Any) -> Query:
@@ -235,8 +325,8 @@ def _positive(name: str, value: Any) -> int:
     return period
 
 
-def _lookback(value: Any) -> tuple[str, int | Rows | None]:
-    """A look-back as written, and what it means: a period, a number of rows, or (None) the whole past."""
+def _lookback(value: Any) -> tuple[str, Lookback]:
+    """A look-back as written, and what it means: a period, a number of rows, a period in hops, or (None) the whole past."""
     if value is None:
         return "all", None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -245,6 +335,12 @@ def _lookback(value: Any) -> tuple[str, int | Rows | None]:
         if int(rows[1]) == 0:
             raise DefinitionError(f"the look-back {value!r} must have at least one row.")
         return f"{int(rows[1])}rows", Rows(int(rows[1]))
+    if isinstance(value, str) and "/" in value:
+        far, _, near = value.partition("/")
+        hops = Hops(_positive("look-back", far), _positive("hop", near))
+        if hops.hop > hops.period:
+            raise DefinitionError(f"the look-back {value!r} has a hop longer than its period. Swap them: '{near.strip()}/{far.strip()}'.")
+        return far.strip(), hops
     period = _positive("look-back", value)
     return (value if isinstance(value, str) else duration_text(period)), period
 

@@ -14,9 +14,9 @@ from sash.engine.bucket import Bucket
 from sash.engine.layout import RowView
 from sash.engine.live import Live
 from sash.engine.pending import concat
-from sash.engine.query import FAR, FOREVER, Query, Rows, Sessions, Windows
+from sash.engine.query import FAR, FOREVER, Hops, Query, Rows, Sessions, Windows
 from sash.engine.run import BEFORE_ALL, Run, key_columns
-from sash.engine.stretches import window_rows
+from sash.engine.stretches import window_bounds, window_results, window_rows
 from sash.engine.types import from_integers
 
 if TYPE_CHECKING:
@@ -58,16 +58,15 @@ class UpdateBucket(Bucket):
         begin, _, key, end = _core.window_stretches(fresh.starts, fresh.times, range_, slide, first, FAR)
         if self._live is not None:
             ids, _ = self._live.insert(fresh)
-            keys, results = fresh.key_columns, self._live.between(ids[key], end - range_, end - 1)
+            keys, results = fresh.key_columns, self._live.between(ids[key], end)
         else:
             self._run, places = self._run.merge(fresh, self._combines)
             run, key = self._run, _owner(self._run, places[begin])
             stretches = (_find(run, key, end - range_), _find(run, key, end)) if len(end) else (key, key)
-            keys, results = run.key_columns, run.layout.results(run.columns, stretches)
+            keys, results = run.key_columns, window_results(run, stretches, end)
         if not len(end):
             return None
-        ends = end * windows.grain + windows.offset
-        return window_rows(self.query, [column.take(pa.array(key)) for column in keys], ends - windows.range, ends, results)
+        return window_rows(self.query, [column.take(pa.array(key)) for column in keys], *window_bounds(windows, end), results)
 
 
 class EventBucket(Bucket):
@@ -205,6 +204,8 @@ class ChangeBucket(Bucket):
                 stretches = start, stop
             elif period is None:
                 stretches = begin, end
+            elif isinstance(period, Hops):
+                stretches = begin + _count(run, run.times < period.begin(at)), end
             else:
                 old = run.times < at - period if rolling.takes_left else run.times <= at - period
                 stretches = begin + _count(run, old), end

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import _core
+from sash.engine.layout import RowView
 from sash.engine.query import Query, Rows, Sessions, Windows
 from sash.engine.run import BEFORE_ALL, Run, key_columns
+from sash.engine.shapes import Lookback
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,8 +39,10 @@ def forced_form() -> str:
 
 
 def live_of(query: Query, form: str = "auto") -> Live | None:
-    """Make an empty live form for a query, None where it has none: a partial that is a Python object, or a very long one."""
-    if not all(leaf.is_native for leaf in query.layout.leaves):
+    """Make an empty live form for a query, None where it has none: a partial that is a Python object, or a very long one;
+    look-backs in hops, whose rows become one entry per hop as they grow old.
+    """
+    if not all(leaf.is_native for leaf in query.layout.leaves) or (query.rolling is not None and query.rolling.hop):
         return None
     try:
         return Live(query, form)
@@ -53,7 +57,7 @@ def _plan(query: Query) -> Any:
     if isinstance(windows, Windows):
         if query.emit == "update":
             return _core.LivePlan.oldest(False)
-        return _core.LivePlan.windows(windows.range // windows.grain, windows.slide // windows.grain)
+        return _core.LivePlan.windows(*windows.in_panes, windows.each_range)
     assert rolling is not None
     apart = rolling.kept_rows > 0
     if query.emit != "changed":
@@ -106,7 +110,10 @@ class Live:
         return self._layout.assemble([leaf.arrow(self.core.lower(answers, i, leaf.how)) for i, leaf in enumerate(self._layout.leaves)])
 
     def close(self, upto: int) -> tuple[list[pa.Array], Array, Array, list[pa.Array]] | None:
-        """Close windows that end up to a pane, or sessions that are over: key columns, starts, ends, results."""
+        """Close windows that end up to a pane, or sessions that are over: key columns, starts, ends, results.
+
+        Of several ranges, results come aggregation by aggregation.
+        """
         import pyarrow as pa
 
         close = self.core.close_sessions if isinstance(self.query.windows, Sessions) else self.core.close_windows
@@ -116,11 +123,16 @@ class Live:
         columns = key_columns(self._layout, keys)
         if len(keys) < len(key):
             columns = [column.take(pa.array(key)) for column in columns]
-        return columns, starts, ends, self.results(answers)
+        return columns, starts, ends, self._by_aggregation([self.results(each) for each in answers])
 
-    def between(self, ids: Array, starts: Array, ends: Array) -> list[pa.Array]:
-        """Give the results of all entries of a key from start to end, both included, for many of them."""
-        return self.results(self.core.query(ids, None, starts, ends, False))
+    def between(self, ids: Array, ends: Array) -> list[pa.Array]:
+        """Give the results of the windows of these keys that end there (in panes)."""
+        windows = self.query.windows
+        assert isinstance(windows, Windows)
+        return self._by_aggregation([self.results(self.core.query(ids, None, ends - r, ends - 1, False)) for r in windows.each_range])
+
+    def _by_aggregation(self, each: list[list[pa.Array]]) -> list[pa.Array]:
+        return [results[i] for i in range(len(self.query.aggs)) for results in each]
 
     def lookbacks(self, run: Run, ids: Array, first: int, places: Array) -> list[pa.Array]:
         """Give all look-backs of rows just inserted (row i is entry places[i] of the run), aggregation by aggregation."""
@@ -138,7 +150,7 @@ class Live:
             else:
                 answers = self.core.query(key, rows, *self._bounds(period, run.times), period is None)
             by_lookback.append(self.results(answers))
-        return [results[i] for i in range(len(self.query.aggs)) for results in by_lookback]
+        return self._by_aggregation(by_lookback)
 
     def as_of(self, ids: Array, time: int) -> list[pa.Array]:
         """Give all look-backs of these keys at a time where no row needs to be, aggregation by aggregation."""
@@ -152,13 +164,31 @@ class Live:
             else:
                 answers = self.core.query(ids, None, *self._bounds(period, times), period is None)
             by_lookback.append(self.results(answers))
-        return [results[i] for i in range(len(self.query.aggs)) for results in by_lookback]
+        return self._by_aggregation(by_lookback)
 
-    def _bounds(self, period: int | None, times: Array) -> tuple[Array, Array]:
+    def at_labels(self, labels: pa.RecordBatch) -> list[pa.Array]:
+        """Give all look-backs at the times of labels, label by label; of a key that is not held, those of nothing."""
+        view = RowView(self.query, labels)
+        keys, ids = view.keys()
+        rolling = self.query.rolling
+        assert rolling is not None
+        numbers = self.core.find(keys)[ids] if len(keys) else np.zeros(0, np.int32)
+        by_lookback = []
+        for _, period in rolling.lookbacks:
+            if isinstance(period, Rows):
+                ends = self._bounds(None, view.times)[1]
+                answers = self.core.query_rows_upto(numbers, ends, period.n)
+            else:
+                answers = self.core.query(numbers, None, *self._bounds(period, view.times), period is None)
+            by_lookback.append(self.results(answers))
+        return self._by_aggregation(by_lookback)
+
+    def _bounds(self, period: Lookback, times: Array) -> tuple[Array, Array]:
         rolling = self.query.rolling
         assert rolling is not None
         at = times - rolling.delay
         ends = at if rolling.takes_right else at - 1
         if period is None:
             return np.full(len(at), BEFORE_ALL), ends
+        assert isinstance(period, int)
         return at - period + (not rolling.takes_left), ends

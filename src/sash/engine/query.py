@@ -5,10 +5,10 @@ A ``Query`` is plain, immutable data: it travels to Spark's workers, and its fin
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from sash import codec
+from sash.engine.shapes import CLOSED, FAR, FOREVER, CalendarWindows, Hops, Lookback, Rolling, Rows, Sessions, Windows
 from sash.engine.types import is_integer, key_width, result_type
 from sash.errors import DefinitionError
 
@@ -20,140 +20,27 @@ if TYPE_CHECKING:
     from sash.agg import Aggregation
     from sash.engine.layout import Layout
 
-__all__ = ["Commit", "Packed", "Query", "Rolling", "Rows", "Sessions", "Windows"]
+__all__ = [
+    "CLOSED",
+    "EMIT",
+    "FAR",
+    "FOREVER",
+    "LATE",
+    "MARK",
+    "CalendarWindows",
+    "Commit",
+    "Hops",
+    "Labels",
+    "Packed",
+    "Query",
+    "Rolling",
+    "Rows",
+    "Sessions",
+    "Windows",
+]
 
-FOREVER = 2**63 - 1  # the watermark that flushes everything
-FAR = 2**62  # panes and times beyond any real one, with room to add to
-
-CLOSED = ("right", "left", "both", "neither")
 LATE = ("drop", "accept", "flag")
 EMIT = ("final", "update", "event", "changed")
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Windows [start, end) of a range, one every slide; starts are multiples of slide plus offset. Microseconds."""
-
-    range: int
-    slide: int
-    offset: int = 0
-
-    def __post_init__(self) -> None:
-        if self.range <= 0 or self.slide <= 0:
-            raise DefinitionError(f"a window needs a range and a slide above 0, not {self.range} and {self.slide}.")
-        if self.slide > self.range:
-            raise DefinitionError(f"the slide ({self.slide}) is larger than the range ({self.range}): rows would fall between windows.")
-
-    @property
-    def grain(self) -> int:
-        """The width of a pane: every window is a whole number of panes."""
-        return gcd(self.range, self.slide)
-
-    # The same in panes, counted from the offset: what the engine stores.
-
-    @property
-    def in_panes(self) -> tuple[int, int]:
-        """Range and slide."""
-        return self.range // self.grain, self.slide // self.grain
-
-    def last_pane_end(self, watermark: int | None) -> int:
-        """The last pane end at or before a watermark."""
-        return -FAR if watermark is None else FAR if watermark >= FOREVER else (watermark - self.offset) // self.grain
-
-    def oldest_pane(self, watermark: int | None) -> int:
-        """The first pane that some window after this watermark holds."""
-        slide = self.slide // self.grain
-        return ((self.last_pane_end(watermark) - self.range // self.grain) // slide + 1) * slide
-
-    def closed_end(self, watermark: int | None) -> int:
-        """The end, in panes, of the last window that this watermark closed: older panes missed a window."""
-        slide, range_ = self.slide // self.grain, self.range // self.grain
-        return (self.last_pane_end(watermark) - range_) // slide * slide + range_
-
-
-@dataclass(frozen=True)
-class Sessions:
-    """Windows of rows that follow each other within a gap: [first, last + gap). Microseconds; a pane is a microsecond."""
-
-    gap: int
-    grain: ClassVar[int] = 1
-    offset: ClassVar[int] = 0
-
-    def __post_init__(self) -> None:
-        if self.gap <= 0:
-            raise DefinitionError(f"a session needs a gap above 0, not {self.gap}.")
-
-    def oldest_pane(self, watermark: int | None) -> int:
-        """The first time whose session, if it were alone, is open at this watermark."""
-        return -FAR if watermark is None else FAR if watermark >= FOREVER else watermark - self.gap + 1
-
-    def closed_end(self, watermark: int | None) -> int:
-        """Rows before this are late."""
-        return self.oldest_pane(watermark)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A look-back of the last n rows instead of a period."""
-
-    n: int
-
-
-@dataclass(frozen=True)
-class Rolling:
-    """Look-backs of every row, each (label, microseconds); ``Rows(n)`` counts rows, ``None`` is the whole past.
-
-    Closed right is (t - p, t], left [t - p, t), both [t - p, t], neither (t - p, t); a look-back of n rows is the same
-    interval of row numbers, so that right is n rows with the row itself. A delay shifts all of them into the past: right is
-    then (t - delay - p, t - delay].
-    """
-
-    lookbacks: tuple[tuple[str, int | Rows | None], ...]
-    closed: str = "right"
-    delay: int = 0
-
-    def __post_init__(self) -> None:
-        if self.closed not in CLOSED:
-            raise DefinitionError(f"closed={self.closed!r} is not one of {', '.join(CLOSED)}.")
-        if not self.lookbacks:
-            raise DefinitionError("rolling needs at least one look-back, e.g. '1h'.")
-        for label, period in self.lookbacks:
-            size = period.n if isinstance(period, Rows) else period
-            if size is not None and size <= 0:
-                raise DefinitionError(f"the look-back {label!r} must be longer than 0, not {size}.")
-        if self.delay < 0:
-            raise DefinitionError(f"the delay is {self.delay}: it shifts look-backs into the past and can't be negative.")
-        if self.delay and self.kept_rows:
-            raise DefinitionError("a delay shifts look-backs in time, and one of them counts rows. Leave out the delay, or that look-back.")
-
-    def oldest_time(self, watermark: int | None) -> int:
-        """The first time that some look-back of a row after this watermark reaches."""
-        periods = [p + self.delay for _, p in self.lookbacks if isinstance(p, int)]
-        if self.delay and self.whole_past:
-            periods.append(self.delay)  # what is younger is not yet in the whole past
-        if not periods or watermark is None or watermark >= FOREVER:
-            return FOREVER if watermark is not None else -FAR
-        return watermark + 1 - max(periods) + (not self.takes_left)
-
-    @property
-    def kept_rows(self) -> int:
-        """How many rows per key are kept whatever their age."""
-        return max((p.n for _, p in self.lookbacks if isinstance(p, Rows)), default=0)
-
-    @property
-    def whole_past(self) -> bool:
-        """Whether some look-back is the whole past."""
-        return any(p is None for _, p in self.lookbacks)
-
-    @property
-    def takes_left(self) -> bool:
-        """Whether a row exactly one period back counts."""
-        return self.closed in ("left", "both")
-
-    @property
-    def takes_right(self) -> bool:
-        """Whether the row itself, and those of equal time, count."""
-        return self.closed in ("right", "both")
 
 
 @dataclass(frozen=True)
@@ -177,6 +64,20 @@ class Commit:
     version: bytes = b""  # of this commit: no other has it
 
 
+MARK = "__sash_label"  # the column that tells labels among rows
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The rows of another table, at whose times look-backs are asked for; they travel among the rows, with their mark true.
+
+    A label's time is in the rows' time column, its keys in theirs; its other columns are columns of the schema too, null in rows.
+    """
+
+    columns: tuple[str, ...]  # as they come out
+    time: str  # what their time column is called
+
+
 @dataclass(frozen=True)
 class Query:
     """Aggregations of a keyed stream over windows or look-backs. Times are int64 microseconds.
@@ -195,6 +96,7 @@ class Query:
     late: str = "drop"
     tie: str | None = None
     emit: str = "final"
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
         if (self.windows is None) == (self.rolling is None):
@@ -228,9 +130,16 @@ class Query:
     @property
     def feature_names(self) -> list[str]:
         """The names of the result columns, aggregation by aggregation and, in it, look-back by look-back."""
-        if self.rolling is None:
-            return [name for name, _ in self.aggs]
-        return [f"{name}_{label}" for name, _ in self.aggs for label, _ in self.rolling.lookbacks]
+        labels = [label for label, _ in (self._ranges if self.rolling is None else self.rolling.lookbacks)]
+        return [f"{name}_{label}" for name, _ in self.aggs for label in labels] if labels else [name for name, _ in self.aggs]
+
+    @property
+    def _ranges(self) -> tuple[tuple[str, int], ...]:
+        return self.windows.ranges if isinstance(self.windows, Windows) else ()
+
+    def _label_field(self, name: str) -> "pa.Field":
+        assert self.labels is not None
+        return self.schema.field(self.time).with_name(name) if name == self.labels.time else self.schema.field(name)
 
     def output_schema(self) -> "pa.Schema":
         """windows: keys, window_start, window_end, aggregations; rolling: the input row and {name}_{label}."""
@@ -244,10 +153,12 @@ class Query:
         if self.rolling is None:
             time_type = self.schema.field(self.time).type
             fields = [self.schema.field(name) for name in self.keys]
-            fields += [pa.field("window_start", time_type), pa.field("window_end", time_type)]
-            fields += [pa.field(name, type_) for (name, _), type_ in zip(self.aggs, types, strict=True)]
+            bounds = ("window_end",) if self._ranges else ("window_start", "window_end")
+            fields += [pa.field(name, time_type) for name in bounds]
+            each = [type_ for type_ in types for _ in self._ranges or ("",)]
+            fields += [pa.field(name, type_) for name, type_ in zip(self.feature_names, each, strict=True)]
             return pa.schema([*fields, pa.field("_late", pa.bool_())] if self.late == "flag" else fields)
-        fields = [*self.schema]
+        fields = [*self.schema] if self.labels is None else [self._label_field(name) for name in self.labels.columns]
         if self.emit == "changed":
             fields = [self.schema.field(name) for name in (*self.keys, self.time)]
         each = [type_ for type_ in types for _ in self.rolling.lookbacks]
@@ -268,9 +179,17 @@ class Query:
             parts["session"] = self.windows.gap
         elif self.windows is not None:
             parts |= {"range": self.windows.range, "slide": self.windows.slide, "offset": self.windows.offset}
+            if self.windows.ranges:
+                parts["ranges"] = self.windows.ranges
+            if self.windows.empty_once:
+                parts["empty"] = "once"
+            if isinstance(self.windows, CalendarWindows):
+                parts |= {"calendar": self.windows.kind, "tz": self.windows.tz}
         if self.rolling is not None:
-            plain = tuple((label, ("rows", p.n) if isinstance(p, Rows) else p) for label, p in self.rolling.lookbacks)
+            plain = tuple((label, _plain(p)) for label, p in self.rolling.lookbacks)
             parts |= {"look-backs": plain, "closed": self.rolling.closed, "delay": self.rolling.delay}
+        if self.labels is not None:
+            parts["at"] = (self.labels.columns, self.labels.time)
         return parts
 
     def fingerprint(self) -> bytes:
@@ -304,6 +223,12 @@ class Query:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+
+def _plain(period: Lookback) -> Any:
+    if isinstance(period, Rows):
+        return ("rows", period.n)
+    return ("hops", period.period, period.hop) if isinstance(period, Hops) else period
 
 
 def _columns(aggregation: "Aggregation") -> "Iterator[str]":

@@ -76,6 +76,18 @@ class Run:
         ]
         return Run(self.layout, keys, starts, times, columns)
 
+    def coarsen(self, before: int, rows: int, hop: int) -> Run:
+        """One entry per hop of those before a time, but for the last ``rows`` of each key."""
+        if not len(self):
+            return self
+        starts, times, places = _core.coarsen(self.starts, self.times, before, rows, hop)
+        if len(times) == len(self):
+            return self
+        columns = [
+            leaf.column.gather([column], [places], len(times)) for leaf, column in zip(self.layout.leaves, self.columns, strict=True)
+        ]
+        return Run(self.layout, self.keys, starts, times, columns)
+
     @cached_property
     def key_columns(self) -> list[pa.Array]:
         """The columns of all keys, in order."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from sash import _core, codec
 from sash.engine.layout import RowView
-from sash.engine.query import Packed, Query
-from sash.engine.run import Run
+from sash.engine.query import CalendarWindows, Packed, Query
+from sash.engine.run import BEFORE_ALL, Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,11 +19,15 @@ __all__ = ["Slicer", "pack_rows", "slice_batch", "unpack_rows"]
 
 def slice_batch(query: Query, rows: RowView) -> tuple[Run, np.ndarray, np.ndarray, np.ndarray]:  # type: ignore[type-arg]
     """A batch as a run of slices per key and pane; also the rows of every slice, and the latest time and number of every key."""
-    assert query.windows is not None
+    windows = query.windows
+    assert windows is not None
     keys, ids = rows.keys()
-    starts, panes, places, counts, latest = _core.slice_rows(
-        ids, rows.times, rows.timed, len(keys), query.windows.grain, query.windows.offset
-    )
+    if isinstance(windows, CalendarWindows):  # panes are of different lengths: numbers of them go in instead of times
+        starts, panes, places, counts, _ = _core.slice_rows(ids, windows.panes_of(rows.times), rows.timed, len(keys), 1, 0)
+        latest = np.full(len(keys), BEFORE_ALL)
+        np.maximum.at(latest, ids, rows.times if rows.timed is None else np.where(rows.timed == 1, rows.times, BEFORE_ALL))
+    else:
+        starts, panes, places, counts, latest = _core.slice_rows(ids, rows.times, rows.timed, len(keys), windows.grain, windows.offset)
     return Run(query.layout, keys, starts, panes, query.layout.lift(rows, places, len(panes))), counts, latest, ids
 
 

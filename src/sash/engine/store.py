@@ -19,6 +19,7 @@ import numpy as np
 
 from sash import codec
 from sash.engine.layout import RowView
+from sash.engine.lookbacks import kept_rows
 from sash.engine.pending import concat
 from sash.engine.query import FOREVER, Commit, Query
 from sash.engine.run import BEFORE_ALL, Run
@@ -92,7 +93,7 @@ class Store:
     def trim(self, oldest: int, watermark: int | None, held: int) -> None:
         """Forget what is new and already over, so that a state that is never committed does not grow."""
         if self._delta is not None and len(self._delta) > 2 * held:
-            self._delta = self._kept(self._delta, oldest)
+            self._delta = self._kept(self._delta, oldest, watermark)
         self._rows = self._not_final(self._rows, watermark)
 
     # --- bytes
@@ -115,7 +116,7 @@ class Store:
             i: piece for i, piece in before.items() if piece.kind != "flag" and not piece.is_dead(self._bound(piece, oldest, watermark))
         }
         size = sum(piece.live(self._bound(piece, oldest, watermark)) for piece in self.pieces.values())
-        fresh = [piece for piece in (self._slices(self._kept(delta, oldest)), self._pending(rows)) if piece is not None]
+        fresh = [piece for piece in (self._slices(self._kept(delta, oldest, watermark)), self._pending(rows)) if piece is not None]
         dirty, self.dirty = self.dirty, False
         if self.whole or size + sum(len(piece.data) for piece in fresh) < SMALL:
             if fresh or dirty or len(self.pieces) < len(before):
@@ -195,11 +196,10 @@ class Store:
     def _run_of(self, piece: Piece) -> Run:
         return Run.unpack(self.query.layout, codec.unseal("slices", self.query.fingerprint(), piece.data))[0]
 
-    def _kept(self, run: Run | None, oldest: int) -> Run | None:
+    def _kept(self, run: Run | None, oldest: int, watermark: int | None) -> Run | None:
         if run is None:
             return None
-        rolling = self.query.rolling
-        return run.keep(oldest) if rolling is None else run.keep(oldest, rolling.kept_rows, rolling.whole_past)
+        return run.keep(oldest) if self.query.rolling is None else kept_rows(self.query, run, watermark)
 
     def _slices(self, run: Run | None) -> Piece | None:
         if run is None or not len(run):
@@ -237,7 +237,7 @@ class Store:
                 run = self._run_of(merged[0])
                 for piece in merged[1:]:
                     run, _ = run.merge(self._run_of(piece), self.query.windows is not None)
-                made = self._slices(self._kept(run, oldest))
+                made = self._slices(self._kept(run, oldest, watermark))
             if made is not None:
                 made.last = max(piece.last for piece in merged)
             self._put(made, min(piece.first for piece in merged))

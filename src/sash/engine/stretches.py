@@ -1,4 +1,4 @@
-"""Results in columns: the stretches of a run that windows and look-backs cover, swept as a whole."""
+"""Windows in columns: the stretches of a run that they cover, swept as a whole."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import _core
-from sash.engine.layout import Each, sortable
-from sash.engine.query import FAR, Query, Rows, Windows
+from sash.engine.query import FAR, Query, Windows
 from sash.engine.run import Run
 from sash.engine.types import from_integers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["lookback_columns", "missed_batch", "row_ties", "window_batch", "window_batches", "window_rows"]
+__all__ = ["missed_batch", "window_batch", "window_batches", "window_bounds", "window_results", "window_rows"]
 
 Array = np.ndarray[Any, Any]
 BATCH = 250_000  # rows, about, of one batch of output
@@ -25,12 +24,14 @@ BATCH = 250_000  # rows, about, of one batch of output
 def window_rows(
     query: Query, keys: list[pa.Array], starts: Array, ends: Array, results: list[pa.Array], late: bool = False
 ) -> pa.RecordBatch:
-    """Windows as they come out; their bounds are times."""
+    """Windows as they come out; their bounds are times. Of several ranges there is no one start."""
     import pyarrow as pa
 
     schema = query.output_schema()
     type_ = schema.field("window_end").type
-    columns = [*keys, from_integers(pa.array(starts), type_), from_integers(pa.array(ends), type_), *results]
+    several = isinstance(query.windows, Windows) and query.windows.ranges
+    bounds = [ends] if several else [starts, ends]
+    columns = [*keys, *(from_integers(pa.array(bound), type_) for bound in bounds), *results]
     if query.late == "flag":
         columns.append(pa.array(np.full(len(ends), late)))
     return pa.record_batch(columns, schema=schema)
@@ -46,10 +47,25 @@ def window_batch(run: Run, first_end: int, last_end: int, keys: tuple[int, int] 
     from_, to, key, end = _core.window_stretches(run.starts, run.times, *windows.in_panes, first_end, last_end, keys)
     if not len(key):
         return None
-    chosen = pa.array(key)
-    end = end * windows.grain + windows.offset
-    results = run.layout.results(run.columns, (from_, to))
-    return window_rows(query, [column.take(chosen) for column in run.key_columns], end - windows.range, end, results)
+    keys_ = [column.take(pa.array(key)) for column in run.key_columns]
+    return window_rows(query, keys_, *window_bounds(windows, end), window_results(run, (from_, to), end))
+
+
+def window_bounds(windows: Windows, end: Array) -> tuple[Array, Array]:
+    """The times at which windows start and end, from their ends in panes."""
+    return windows.instants(end - windows.range // windows.grain), windows.instants(end)
+
+
+def window_results(run: Run, stretches: tuple[Array, Array], end: Array) -> list[pa.Array]:
+    """The results of windows that end there (in panes), each within a stretch of the run; of several ranges, aggregation by aggregation."""
+    windows = run.layout.query.windows
+    assert isinstance(windows, Windows)
+    held, _ = windows.in_panes
+    each = []
+    for range_ in windows.each_range:
+        found = stretches if range_ == held else (_core.first_from(run.times, *stretches, end - range_), stretches[1])
+        each.append(run.layout.results(run.columns, found))
+    return [results[i] for i in range(len(run.layout.query.aggs)) for results in each]
 
 
 def missed_batch(run: Run, last_end: int) -> pa.RecordBatch | None:
@@ -59,12 +75,13 @@ def missed_batch(run: Run, last_end: int) -> pa.RecordBatch | None:
     query = run.layout.query
     windows = query.windows
     assert isinstance(windows, Windows)
-    _, _, key, end = _core.window_stretches(run.starts, run.times, *windows.in_panes, -FAR, last_end)
+    range_, slide = windows.range // windows.grain, windows.slide // windows.grain
+    _, _, key, end = _core.window_stretches(run.starts, run.times, range_, slide, -FAR, last_end)
     if not len(key):
         return None
-    nothing = [pa.nulls(len(key), query.output_schema().field(name).type) for name, _ in query.aggs]
-    end = end * windows.grain + windows.offset
-    return window_rows(query, [column.take(pa.array(key)) for column in run.key_columns], end - windows.range, end, nothing, late=True)
+    nothing = [pa.nulls(len(key), query.output_schema().field(name).type) for name in query.feature_names]
+    keys = [column.take(pa.array(key)) for column in run.key_columns]
+    return window_rows(query, keys, *window_bounds(windows, end), nothing, late=True)
 
 
 def window_batches(run: Run, first_end: int, last_end: int) -> Iterator[pa.RecordBatch]:
@@ -93,45 +110,3 @@ def window_batches(run: Run, first_end: int, last_end: int) -> Iterator[pa.Recor
             if batch is not None:
                 yield batch
         first = last
-
-
-def lookback_columns(run: Run, entries: Array, places: Array, each: Each | None = None) -> list[pa.Array]:
-    """The results of all look-backs of these entries of a run, row by row (row i is entry places[i]), aggregation by aggregation.
-
-    With ``each``, the map of a pool of threads, all of its cores work on one run.
-    """
-
-    query = run.layout.query
-    rolling = query.rolling
-    assert rolling is not None
-    groups = run.groups()
-    rows = np.empty(len(places), np.int32)
-    rows[places] = np.arange(len(places), dtype=np.int32)
-    periods = [period for _, period in rolling.lookbacks]
-    by_lookback = []
-    for period, stretches in zip(periods, (each or map)(lambda period: _lookback_stretches(run, entries, period), periods), strict=True):
-        by_lookback.append(run.layout.results(run.columns, stretches, groups, isinstance(period, Rows), rows, each))
-    return [results[i] for i in range(len(query.aggs)) for results in by_lookback]
-
-
-def _lookback_stretches(run: Run, entries: Array, period: int | Rows | None) -> tuple[Array, Array]:
-    rolling = run.layout.query.rolling
-    assert rolling is not None
-    unit = "rows" if isinstance(period, Rows) else "all" if period is None else "time"
-    length = period.n if isinstance(period, Rows) else period or 0
-    starts, ends = _core.lookback_stretches(
-        run.starts, run.times, entries, unit, length + rolling.delay, rolling.takes_left, rolling.takes_right
-    )
-    if rolling.delay:  # up to where a look-back as long as the delay would begin
-        ends = _core.lookback_stretches(run.starts, run.times, entries, "time", rolling.delay, not rolling.takes_right, True)[0]
-        ends = np.maximum(starts, ends)
-    return starts, ends
-
-
-def row_ties(query: Query, batch: pa.RecordBatch) -> list[Array]:
-    """What orders rows of equal time where look-backs count rows: the tie column, the aggregated ones, then all others."""
-    assert query.rolling is not None
-    if not query.rolling.kept_rows:
-        return []
-    names = [*([query.tie] if query.tie else []), *query.value_columns, *query.schema.names]
-    return [sortable(batch.column(name)) for name in dict.fromkeys(names) if name not in (query.time, *query.keys)]

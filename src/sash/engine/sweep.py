@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sash.engine.layout import RowView
+from sash.engine.lookbacks import label_columns, lookback_columns, row_ties, shown_labels, split_labels
 from sash.engine.query import Query
 from sash.engine.run import BEFORE_ALL, Run
-from sash.engine.stretches import lookback_columns, row_ties
 
 if TYPE_CHECKING:
     from typing import Any
@@ -76,13 +76,17 @@ class Sweep:
 
         rolling = self.query.rolling
         assert rolling is not None
-        rows = RowView(self.query, batch)
+        given, labels = split_labels(self.query, batch)
+        rows = RowView(self.query, given)
         keys, ids = rows.keys()
-        new, places = Run.of_rows(self.query.layout, rows, keys, ids, row_ties(self.query, batch))
+        new, places = Run.of_rows(self.query.layout, rows, keys, ids, row_ties(self.query, given))
         run, entries = self._run.merge(new, combine=False)
-        columns = [*batch.columns, *lookback_columns(run, entries, places)]
+        if labels is None:
+            columns = [*given.columns, *lookback_columns(run, entries, places)]
+        else:
+            columns = [*shown_labels(self.query, labels), *label_columns(run, labels)]
         if self.query.late == "flag":
-            columns.append(pa.array(np.zeros(len(places), bool)))
+            columns.append(pa.array(np.zeros(len(columns[0]), bool)))
         held = -1 if last is None else run.keys.find(last[0], 0)
         if last is None or held < 0:
             self._run = Run.empty(self.query.layout)

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.agg import Aggregation
-from sash.engine.definition import define_rolling, define_windows, max_ahead_of, watermark_delay
-from sash.engine.query import Query
+from sash.engine.definition import Columns, define_rolling, define_windows, labelled, max_ahead_of, watermark_delay
+from sash.engine.query import MARK, Query, Windows
 from sash.engine.tiles import tile_aggregation
 from sash.engine.types import as_integers
+from sash.errors import DefinitionError
 from sash.frames.kinds import Frame, frame_of, is_of
 from sash.frames.lazy import lazily
 from sash.frames.run import rolling_columns, windows_table
@@ -37,6 +38,8 @@ def windows(
     late: str = "drop",
     max_ahead: Any = None,
     tie: str | None = None,
+    empty: str = "drop",
+    tz: str | None = None,
 ) -> Any:
     """Aggregate over windows [start, start + range), one every slide, for each key.
 
@@ -44,6 +47,10 @@ def windows(
     without rows gives no row. Takes a pandas or Polars frame (eager or lazy), an Arrow table, batch or reader, a DuckDB relation or
     anything that exports an Arrow stream, and gives the same kind. As in `sash.spark`, where everything has arrived: `watermark`,
     `emit` and `late` say nothing more.
+
+    A list of ranges gives one row per key and end: `window_end`, then `{name}_{range}` for each. `empty="once"` also gives the first
+    window of a key that has no row any more, with the results of nothing. With `tz`, range and slide are whole days, weeks or months
+    there, and windows start at local midnights.
 
     Cost: independent of range / slide, but for the output; keys in parallel on all cores.
 
@@ -72,6 +79,8 @@ def windows(
         "emit": emit,
         "late": late,
         "tie": tie,
+        "empty": empty,
+        "tz": tz,
     }
     watermark_delay(watermark)
     return _run(df, _windows, define_windows, max_ahead, asked)
@@ -86,17 +95,22 @@ def rolling(
     key: str | Sequence[str] | None = None,
     watermark: Any = None,
     emit: str = "final",
-    closed: str = "right",
+    closed: str | None = None,
     delay: Any = None,
     late: str = "drop",
     max_ahead: Any = None,
     tie: str | None = None,
+    at: Any = None,
+    at_time: str | None = None,
 ) -> Any:
     """Give every row the aggregations of its key's rows in each look-back: (t - period, t].
 
     Adds a column `{name}_{lookback}` for each aggregation and look-back: `"1h"`, `"100rows"`, or None for the whole past. Rows keep
     their order and, in pandas, their index; they need not be sorted. A row without a time is left out. Takes what `windows` takes
-    and gives the same kind.
+    and gives the same kind. `"30d/1h"` is coarse at its far end: it begins at the full hour, at least thirty days back.
+
+    With `at`, another frame that has the key columns, every row of that one comes out instead, once and in its order, with the rows
+    of `df` before its time `at_time`: [t - period, t) unless `closed` says otherwise, so that nothing from t on can leak into it.
 
     Cost: a sort by key and time, then amortised O(1) combines per row, look-back and aggregation; on all cores.
 
@@ -123,6 +137,10 @@ def rolling(
         "tie": tie,
     }
     watermark_delay(watermark)
+    if at is None and at_time is not None:
+        raise DefinitionError(f"at_time={at_time!r} names the time column of at=, which is missing. Add it, or drop at_time.")
+    if at is not None:
+        return _rolling_at(df, at, at_time, max_ahead, asked)
     return _run(df, _rolling, partial(define_rolling, carry=False), max_ahead, asked)
 
 
@@ -169,7 +187,8 @@ def _windows(frame: Frame, query: Query, ahead: tuple[int, str | None] | None, s
     table = windows_table(query, batch if kept is None else batch.filter(kept))
     names = {"window_start": start, "window_end": end}
     table = table.rename_columns([names.get(name, name) for name in table.column_names])
-    return frame.new(_nullable(table, query), {**{name: name for name in query.keys}, start: query.time, end: query.time})
+    bounds = {name: query.time for name in (start, end) if name in table.column_names}
+    return frame.new(_nullable(table, query), {**{name: name for name in query.keys}, **bounds})
 
 
 def _tiles(frame: Frame, query: Query, ahead: None) -> Any:
@@ -183,10 +202,39 @@ def _rolling(frame: Frame, query: Query, ahead: tuple[int, str | None] | None) -
     return frame.extended(kept, _nullable(results, query))
 
 
+def _rolling_at(df: Any, at: Any, at_time: str | None, max_ahead: Any, asked: dict[str, Any]) -> Any:
+    """Look-backs at the times of another frame, which comes out with them."""
+
+    def on_frames(at: Any) -> Any:
+        rows, other = frame_of(df.collect() if is_of(df, "polars", "LazyFrame") else df), frame_of(at)
+        known = {name: asked[name] for name in ("time", "key", "aggs", "tie")}
+        labels, used = labelled(rows, other, at_time=at_time, **known)
+        theirs = [name for name in other.names if name not in used and name != labels.time]
+        schema = pa.schema([*rows.schema(used), *other.schema(theirs), pa.field(MARK, pa.bool_())])
+        query = define_rolling(Columns(schema.names, schema), labels=labels, **asked)
+        batch = rows.batch(pa.schema([schema.field(name) for name in used]))
+        kept = kept_rows(rows, query, batch, max_ahead_of(rows, max_ahead))
+        time = other.column(labels.time, schema.field(query.time).type)
+        timed = None if not time.null_count else time.is_valid()
+        points = pa.table([*(other.column(name) for name in query.keys), time], names=[*query.keys, query.time]).combine_chunks()
+        points = points if timed is None else points.filter(timed)
+        batch = batch if kept is None else batch.filter(kept)
+        results = rolling_columns(query, batch, pa.RecordBatch.from_arrays([_whole(c) for c in points.columns], names=points.column_names))
+        return other.extended(timed, _nullable(results, query))
+
+    return lazily(at, on_frames) if is_of(at, "polars", "LazyFrame") else on_frames(at)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+
+
 def _nullable(table: pa.Table, query: Query) -> pa.Table:
     """Mark the columns that can't hold a null, whatever comes in: counts, which are 0 of nothing."""
     names = [name for name, a in query.aggs if a.result is not None and a.result.kind == "integer" and a.empty is not None]
-    labels = [""] if query.rolling is None else [f"_{label}" for label, _ in query.rolling.lookbacks]
+    ranges = query.windows.ranges if isinstance(query.windows, Windows) else ()
+    labels = [f"_{label}" for label, _ in (ranges if query.rolling is None else query.rolling.lookbacks)] or [""]
     sure = {f"{name}{label}" for name in names for label in labels} | {"_late"}
     return table.cast(pa.schema([field.with_nullable(field.name not in sure) for field in table.schema]))
 

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from sash import _core
 from sash.engine import Query, Slicer, bucket_of
 from sash.engine.layout import Each, RowView
+from sash.engine.lookbacks import label_columns, lookback_columns, row_ties
 from sash.engine.run import Run
-from sash.engine.stretches import lookback_columns, row_ties
 from sash.engine.types import as_integers
 
 __all__ = ["rolling_columns", "windows_table"]
@@ -90,18 +90,22 @@ def _by_key_and_end(query: Query, table: pa.Table) -> pa.Table:
     return table.take(pa.array(order))
 
 
-def rolling_columns(query: Query, batch: pa.RecordBatch) -> pa.Table:
-    """The look-backs of every row, in the order of the rows; all of them have a time."""
+def rolling_columns(query: Query, batch: pa.RecordBatch, labels: pa.RecordBatch | None = None) -> pa.Table:
+    """The look-backs of every row, or of every label, in their order; all of them have a time."""
     if batch.num_rows > _MOST:
         raise ValueError(f"the frame has {batch.num_rows:,} rows and the core counts up to {_MOST:,}. Cut it by key, or use Spark.")
+    count = batch.num_rows if labels is None else labels.num_rows
     fields = query.output_schema()
-    fields = pa.schema([fields.field(i) for i in range(len(query.schema), len(fields))])
-    with _threads(batch.num_rows) as each:
+    fields = pa.schema([field for field in fields if field.name in (*query.feature_names, "_late")])
+    with _threads(batch.num_rows + count) as each:
         rows = RowView(query, batch)
         keys, ids = rows.keys()
         ties = row_ties(query, batch)
         run, places = Run.of_rows(query.layout, rows, keys, ids, ties, each)
-        columns = lookback_columns(run, np.arange(len(run), dtype=np.int32), places, each)
+        if labels is None:
+            columns = lookback_columns(run, np.arange(len(run), dtype=np.int32), places, each)
+        else:
+            columns = label_columns(run, labels, each)
     if query.late == "flag":
-        columns.append(pa.array(np.zeros(batch.num_rows, bool)))
+        columns.append(pa.array(np.zeros(count, bool)))
     return pa.table(columns, schema=fields)

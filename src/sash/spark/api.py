@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sash.agg import Aggregation
 from sash.engine.tiles import tile_aggregation
+from sash.errors import DefinitionError
 from sash.spark.batch import batch
 from sash.spark.definition import Definition, define
 from sash.spark.guard import guarded, quoted
+from sash.spark.labels import with_labels
 from sash.spark.settings import Settings
 from sash.spark.stream import stream
 
@@ -32,12 +34,18 @@ def windows(
     late: str = "drop",
     max_ahead: Any = None,
     tie: str | None = None,
+    empty: str = "drop",
+    tz: str | None = None,
 ) -> DataFrame:
     """Aggregate over windows [start, start + range), one every slide, for each key.
 
     Gives the key columns, `window_start`, `window_end` and a column per aggregation; a window without rows gives no row. In a
     stream a window comes out once, when the watermark reaches its end. A late row counts in the windows that are still open, as in
     Spark; `late="flag"` also tells the closed ones that missed it: without values, `_late` true.
+
+    A list of ranges gives one row per key and end: `window_end`, then `{name}_{range}` for each. `empty="once"` also gives the first
+    window of a key that has no row any more, with the results of nothing. With `tz`, range and slide are whole days, weeks or months
+    there, and windows start at local midnights.
 
     Cost: independent of range / slide, but for the output.
 
@@ -60,6 +68,8 @@ def windows(
             late=late,
             max_ahead=max_ahead,
             tie=tie,
+            empty=empty,
+            tz=tz,
         ),
     )
 
@@ -73,19 +83,30 @@ def rolling(
     key: str | Sequence[str] | None = None,
     watermark: Any = None,
     emit: str = "final",
-    closed: str = "right",
+    closed: str | None = None,
     delay: Any = None,
     late: str = "drop",
     max_ahead: Any = None,
     tie: str | None = None,
+    at: DataFrame | None = None,
+    at_time: str | None = None,
 ) -> DataFrame:
     """Give every row the aggregations of its key's rows in each look-back: (t - period, t].
 
     Adds a column `{name}_{lookback}` for each aggregation and look-back: `"1h"`, `"100rows"`, or None for the whole past. In a
-    stream a row comes out once, when the watermark reaches its time, with what batch would give it.
+    stream a row comes out once, when the watermark reaches its time, with what batch would give it. `"30d/1h"` is coarse at its far
+    end: it begins at the full hour, at least thirty days back, and holds one partial per hour of what is older than the watermark.
+
+    With `at`, another table that has the key columns, every row of that one comes out instead, once, with the rows of `df` before
+    its time `at_time`: [t - period, t) unless `closed` says otherwise, so that nothing from t on can leak into it.
 
     >>> rolling(df, time="at", lookbacks=["1h", "1d"], key="card", aggs={"spent": agg.sum("amount")})  # doctest: +SKIP
     """
+    labels = None
+    if at is not None:
+        df, labels = with_labels(df, at, time=time, at_time=at_time, key=key, aggs=aggs, tie=tie)
+    elif at_time is not None:
+        raise DefinitionError(f"at_time={at_time!r} names the time column of at=, which is missing. Add it, or drop at_time.")
     return _plan(
         df,
         define(
@@ -102,6 +123,7 @@ def rolling(
             late=late,
             max_ahead=max_ahead,
             tie=tie,
+            labels=labels,
         ),
     )
 

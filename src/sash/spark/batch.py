@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from sash.engine import Query, Rows, Sweep, bucket_of
+from sash.engine import Hops, Query, Rows, Sweep, bucket_of
+from sash.engine.query import MARK
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted
@@ -80,7 +81,7 @@ def _rolling(df: DataFrame, definition: Definition, settings: Settings) -> DataF
         why = f"stretches of {duration_text(stretch)}, each with the {duration_text(longest)} before it, sorted by key and time"
         schema = query.schema.append(pa.field(_HALO, pa.int32())).append(pa.field(_STRETCH, pa.int64()))
         inner = dataclasses.replace(query, schema=schema, keys=(*query.keys, _STRETCH))
-        rows = _cut(rows, query.time, stretch, longest)
+        rows = _cut(rows, query, stretch, longest)
     keys = [F.col(quoted(name)) for name in inner.keys]
     rows = rows.repartition(settings.partitions, *keys) if keys else rows.repartition(1)
     ordered = rows.sortWithinPartitions(*keys, time)
@@ -91,17 +92,23 @@ def _rolling(df: DataFrame, definition: Definition, settings: Settings) -> DataF
 def _longest(query: Query) -> int | None:
     """The longest look-back, None if one of them has no length in time."""
     assert query.rolling is not None
-    periods = [period for _, period in query.rolling.lookbacks]
-    lengths = [period for period in periods if period is not None and not isinstance(period, Rows)]
-    return max(lengths) + query.rolling.delay if len(lengths) == len(periods) else None
+    lengths = []
+    for _, period in query.rolling.lookbacks:
+        if period is None or isinstance(period, Rows):
+            return None
+        lengths.append(period.period + period.hop if isinstance(period, Hops) else period)
+    return max(lengths) + query.rolling.delay
 
 
-def _cut(rows: DataFrame, time: str, stretch: int, longest: int) -> DataFrame:
+def _cut(rows: DataFrame, query: Query, stretch: int, longest: int) -> DataFrame:
     """Number the stretches; a row within the longest look-back before the next stretch also goes there, marked as not its own."""
-    at = micros(time)
+    at = micros(query.time)
     inside = F.pmod(at, F.lit(stretch))
     own = ((at - inside) / stretch).cast("long")  # a whole number, exact in a double
-    places = F.when(inside >= stretch - longest, F.array(own, own + 1)).otherwise(F.array(own))
+    lends = inside >= stretch - longest
+    if query.labels is not None:  # a label has nothing to lend
+        lends = lends & ~F.col(MARK)
+    places = F.when(lends, F.array(own, own + 1)).otherwise(F.array(own))
     return rows.select("*", F.posexplode(places).alias(_HALO, _STRETCH))
 
 
@@ -131,4 +138,4 @@ def _sweep(query: Query) -> Callable[[Batches], Batches]:
         for out in sweep(batches):
             yield out.filter(pc.equal(out.column(_HALO), 0)).drop_columns([_HALO, _STRETCH])
 
-    return sweep_stretches if _STRETCH in query.keys else sweep
+    return sweep_stretches if _STRETCH in query.keys and query.labels is None else sweep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sash.engine import Rows, Sessions
+from sash.engine import CalendarWindows, Hops, Rows, Sessions
 from sash.errors import DefinitionError
 from sash.spark.definition import Definition
 from sash.time import duration_text
@@ -52,11 +52,21 @@ def _what(definition: Definition) -> str:
     query = definition.query
     if isinstance(query.windows, Sessions):
         return f"sessions with gaps of up to {duration_text(query.windows.gap)}"
+    if isinstance(query.windows, CalendarWindows):
+        windows = query.windows
+        return f"{definition.what} of {windows.range} {windows.kind} every {windows.slide} {windows.kind} in {windows.tz}"
     if query.windows is not None:
-        return f"{definition.what} of {duration_text(query.windows.range)} every {duration_text(query.windows.slide)}"
+        ranges = [duration_text(length) for _, length in query.windows.ranges] or [duration_text(query.windows.range)]
+        return f"{definition.what} of {', '.join(ranges)} every {duration_text(query.windows.slide)}"
     assert query.rolling is not None
-    labels = (f"{p.n} rows" if isinstance(p, Rows) else label for label, p in query.rolling.lookbacks)
-    return f"rolling over {', '.join(labels)}"
+    labels = (
+        f"{p.n} rows" if isinstance(p, Rows) else _in_hops(p) if isinstance(p, Hops) else label for label, p in query.rolling.lookbacks
+    )
+    return f"rolling over {', '.join(labels)}{'' if query.labels is None else ' at the times of another table'}"
+
+
+def _in_hops(period: Hops) -> str:
+    return f"{duration_text(period.period)} in hops of {duration_text(period.hop)}"
 
 
 def _delay(definition: Definition) -> str:

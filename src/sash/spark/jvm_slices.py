@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from sash import agg
 from sash.agg import Aggregation
-from sash.engine import Query, Windows
+from sash.engine import CalendarWindows, Query, Windows
 from sash.spark.guard import quoted
 from sash.spark.times import from_micros, is_shifted, micros
 from sash.spark.types import arrow_schema
@@ -54,7 +54,12 @@ def jvm_slices(df: DataFrame, query: Query) -> JvmSlices | str:
         slices += [column.alias(part) for part, (column, _) in parts.items()]
         over |= {part: aggregation for part, (_, aggregation) in parts.items()}
         assert a.sql is not None
-        results[name] = F.try_divide(*(F.col(part).cast("double") for part in parts)) if a.sql.ratio else F.col(*parts)
+        for label in [f"_{label}" for label, _ in query.windows.ranges] or [""]:
+            columns = [F.col(quoted(f"{part}{label}")) for part in parts]
+            lowered = F.try_divide(*(c.cast("double") for c in columns)) if a.sql.ratio else columns[0]
+            if a.empty is not None and not a.null_in_frames:  # slices are summed up, and the sum of none of them is null
+                lowered = F.coalesce(lowered, F.lit(a.empty))
+            results[f"{name}{label}"] = lowered
     keys = [F.col(quoted(name)) for name in query.keys]
     pane = from_micros(start, df.schema[query.time].dataType).alias(query.time)
     rows = df.filter(F.col(quoted(query.time)).isNotNull()).groupBy(*keys, pane).agg(*slices)
@@ -80,6 +85,8 @@ def _reason(df: DataFrame, query: Query) -> str:
     """Why slices in Spark could give other results than the core's, or none; "" if they can't."""
     if not isinstance(query.windows, Windows):
         return "sessions have no slices"
+    if isinstance(query.windows, CalendarWindows):
+        return "days, weeks and months of a time zone are slices of different lengths"
     if is_shifted(df, query.time):
         return "a time without a zone, and the session's is not UTC"
     for name in query.keys:
