@@ -19,6 +19,12 @@ AGGS = (("n", agg.count()), ("s", agg.sum("v")), ("hi", agg.max("v")), ("all", a
 CLOSED = ("right", "left", "both", "neither")
 
 
+@pytest.fixture(params=["auto", "array", "tree", "column"], autouse=True)
+def form(request, monkeypatch):
+    """Every test with the state in each of its forms."""
+    monkeypatch.setenv("SASH_ENGINE_FORM", request.param)
+
+
 def results(values):
     """What the aggregations give for the values of some rows."""
     known = sorted(v for v in values if v is not None)
@@ -93,7 +99,7 @@ def look_back(rows, key, at, period, closed, delay=0):
     return [v for t, v in near if period is None or t > at - period or (left and t == at - period)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_look_back_in_hops_begins_at_a_hop_and_loses_nothing(seed):
     rng = random.Random(seed)
     kinds = [("30", Hops(30, 10)), ("21", Hops(21, 7)), ("8", Hops(8, 8)), ("5", 5), ("all", None), ("13", 13)]
@@ -152,7 +158,7 @@ def ends_of(t, range_, slide, offset):
     return range(first, (t - offset) // slide * slide + offset + range_ + 1, slide)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_several_ranges_give_one_row_where_the_longest_holds_something(seed):
     rng = random.Random(seed)
     slide, offset = rng.choice([3, 5, 10]), rng.randrange(5)
@@ -278,7 +284,7 @@ def test_days_at_a_change_of_clocks_have_their_length(zone, day, hours):
 LABELLED = pa.schema([*SCHEMA, ("id", pa.int64()), (MARK, pa.bool_())])
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_every_label_comes_out_once_with_the_rows_before_it(seed):
     rng = random.Random(seed)
     kinds = [("5", 5), ("30", 30), ("all", None), ("20", Hops(20, 8)), ("3rows", Rows(3))]
