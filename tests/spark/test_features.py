@@ -10,9 +10,8 @@ import pytest
 from sash import agg
 from sash.errors import DefinitionError
 from sash.spark import explain, rolling, windows
-
-from .arrivals import EVENTS, arrival, cut, rows, totals
-from .conftest import at, seconds
+from tests.spark.arrivals import EVENTS, arrival, cut, rows, totals
+from tests.spark.conftest import at, seconds
 
 pytestmark = pytest.mark.spark
 

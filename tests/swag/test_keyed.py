@@ -1,12 +1,14 @@
 """One window per key, and the reorder buffer."""
 
+import functools
 import random
 
 import numpy as np
 import pytest
 
-from sash import agg
-from sash.swag import DabaLite, Fiba, Keyed, Reordered
+from sash import agg, swag
+from sash.swag import BlockFiba, Coarse, DabaLite, Fiba, Keyed, Reordered
+from sash.swag.algorithms import ALGORITHMS
 from tests.oracles import free_monoid
 
 
@@ -87,3 +89,18 @@ def test_a_reorder_buffer_counts_the_waiting_items(seed):
             w = Reordered.from_bytes(w.to_bytes(), w.aggregation)
         assert w.query() == tuple(entries), seed
         w.check(entries)
+
+
+def test_windows_around_windows_answer_by_key_too():
+    k = Keyed(lambda: Coarse(BlockFiba(agg.sum()), grain=10))
+    k.insert_many(["a", "b", "a"], [1, 2, 4], [19, 3, 2])
+    assert (k.query("a"), k.query("b"), k.query("a", 0, 9), k.query("nobody")) == (5, 2, 4, 0)
+
+
+def test_unsorted_columns_go_to_every_algorithm_that_takes_any_order():
+    for entry in ALGORITHMS.values():
+        if not entry.in_order:
+            options = {"max_delay": 9} if entry.needs_delay else {}
+            k = Keyed(functools.partial(getattr(swag, entry.name), agg.median(), **options))
+            k.insert_many(["a", "a", "b", "a"], [5.0, 1.0, 7.0, 3.0], [3, 1, 2, 2])
+            assert (k.query("a"), k.query("b")) == (3.0, 7.0), entry.name
