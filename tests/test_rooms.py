@@ -11,6 +11,7 @@ import sash
 
 ROOMS = [
     "time",
+    "calendar",
     "errors",
     "codec",
     "callables",

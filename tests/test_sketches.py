@@ -95,3 +95,48 @@ def test_bloom_is_the_same_native_and_in_python():
     asked = [x for x in items if x is not None] + list(range(100))
     assert [native.query(arg=x) for x in asked] == [python.query(arg=x) for x in asked]
     assert all(native.query(arg=x) for x in items[200:] if x is not None)
+
+
+def test_kll_sketches_do_not_depend_on_chance_nor_on_the_order_of_two():
+    a = agg.approx_quantile(0.9)
+    rng = np.random.default_rng(6)
+    parts = [tree(a, rng.normal(size=n).tolist()) for n in (3, 60, 900, 5000, 40_000)]
+    for x in parts:
+        for y in parts:
+            assert a.combine(x, y) == a.combine(x, y)
+            if isinstance(x, bytes) or isinstance(y, bytes):
+                assert a.lower(a.combine(x, y)) == a.lower(a.combine(y, x))
+
+
+def test_kll_sketches_are_those_of_datasketches():
+    import datasketches
+
+    from sash.agg.kll import Kll
+
+    for n in (0, 1, 2, 199, 200, 201, 1_000, 30_000):
+        items = np.random.default_rng(n).normal(size=n)
+        ours, theirs = Kll(200), datasketches.kll_doubles_sketch(200)
+        for x in items.tolist():
+            ours.update(x)
+            theirs.update(x)
+        if n <= 200:  # nothing is dropped
+            assert ours.serialize() == theirs.serialize()
+        back = datasketches.kll_doubles_sketch.deserialize(ours.serialize())
+        assert back.n == n
+        taken = Kll.deserialize(theirs.serialize())
+        taken.merge(ours)
+        assert datasketches.kll_doubles_sketch.deserialize(taken.serialize()).n == 2 * n
+        for q in (0.1, 0.5, 0.9) if n > 200 else ():
+            assert abs((items < back.get_quantile(q)).mean() - q) < 0.02
+
+
+def test_damaged_kll_bytes_are_refused():
+    from sash.agg.kll import Kll
+
+    sketch = Kll(200)
+    for x in range(5_000):
+        sketch.update(float(x))
+    whole = sketch.serialize()
+    for cut in range(0, len(whole) - 1, 97):
+        with np.testing.assert_raises(ValueError):
+            Kll.deserialize(whole[:cut])

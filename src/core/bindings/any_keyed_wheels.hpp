@@ -16,6 +16,7 @@ enum class SliceForm : std::uint8_t {
   mean,   // sum and count
   both    // two values: minmax
 };
+inline std::size_t columns_of(SliceForm form) { return form == SliceForm::mean || form == SliceForm::both ? 2 : 1; }
 
 // What a key holds of a range, per key that holds something.
 struct KeyedResults {
@@ -35,7 +36,8 @@ class AnyKeyedWheels {
   virtual void refuse() = 0;  // counts a late item
   // Columns of items or slices; native only, no GIL needed.
   virtual std::size_t insert_column(const std::uint32_t* keys, const ItemColumn* parts, std::size_t n, const Time* times) = 0;
-  virtual std::size_t insert_slices(const std::uint32_t* keys, SliceForm form, const ItemColumn* parts, const Time* times) = 0;
+  virtual std::size_t insert_slices(const std::uint32_t* keys, const std::vector<SliceForm>& forms, const ItemColumn* columns,
+                                    const Time* times) = 0;                      // a form per part
   virtual bool insert_slice(std::uint32_t key, Time t, nb::object partial) = 0;  // of Python partials only
   virtual void advance(Time to) = 0;                                             // native: no GIL needed
   virtual nb::object empty(Time from, Time to, nb::handle arg) = 0;              // of a key that is not known

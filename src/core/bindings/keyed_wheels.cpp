@@ -67,19 +67,26 @@ class KeyedHandle final : public WheelAnswers {
     return late;
   }
 
-  // Slices of plain numbers: columns of them, as sash.swag.columns.numbers gives them.
-  std::size_t insert_slices(nb::object keys, bool as_tuple, const std::string& form, nb::list columns, const Times& times) {
-    static const std::pair<const char*, SliceForm> forms[] = {
+  // Slices of plain numbers: a form per part, and the columns of them all, as sash.swag.columns.numbers gives them.
+  std::size_t insert_slices(nb::object keys, bool as_tuple, nb::list forms, nb::list columns, const Times& times) {
+    static const std::pair<const char*, SliceForm> known_forms[] = {
         {"value", SliceForm::value}, {"count", SliceForm::count}, {"mean", SliceForm::mean}, {"both", SliceForm::both}};
-    SliceForm made_of = SliceForm::value;
-    for (auto& [name, known] : forms)
-      if (form == name) made_of = known;
+    std::vector<SliceForm> made_of;
+    for (nb::handle form : forms)
+      for (auto& [name, known] : known_forms)
+        if (nb::cast<std::string>(form) == name) made_of.push_back(known);
     if (times.size() == 0) return 0;
     Work work(*this);
     check_times(times);
     ItemColumns in(columns, times.size());
     KeyInput input = read_keys(keys, as_tuple, times.size());
-    settle({std::max(in.kinds[0], made_of == SliceForm::both ? in.kinds[1] : in.kinds[0])});
+    std::vector<Item::Kind> kinds;
+    std::size_t column = 0;
+    for (SliceForm form : made_of) {
+      kinds.push_back(form == SliceForm::both ? std::max(in.kinds[column], in.kinds[column + 1]) : in.kinds[column]);
+      column += columns_of(form);
+    }
+    settle(kinds);
     if (items_.definition()->object) raise("TypeError", "these wheels hold Python partials. Pass the slices as a list of these.");
     nb::gil_scoped_release unlocked;
     return by_block(input, in, times, wheels_->all().closed(), [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
@@ -130,9 +137,10 @@ class KeyedHandle final : public WheelAnswers {
     }
   }
 
-  nb::object key_query(nb::handle key, nb::handle start, nb::handle end, nb::handle arg) {
+  nb::object key_query(nb::handle key, nb::handle start, nb::handle end, nb::handle arg, bool clamp) {
     Work work(*this);
     Time from = clock_.bound(start), to = clock_.bound(end);
+    clamp_range(wheels_->all(), from, to, clamp);
     return range(from, to, [&] {
       auto k = find(key);
       return k ? wheels_->query(*k, from, to, arg) : wheels_->empty(from, to, arg);
@@ -155,9 +163,10 @@ class KeyedHandle final : public WheelAnswers {
   }
 
   // (keys, values) of the keys that hold something in a range.
-  nb::object query_each(nb::handle start, nb::handle end) {
+  nb::object query_each(nb::handle start, nb::handle end, bool clamp) {
     Work work(*this);
     Time from = clock_.bound(start), to = clock_.bound(end);
+    clamp_range(wheels_->all(), from, to, clamp);
     return range(from, to, [&]() -> nb::object {
       KeyedResults found = each(from, to);
       nb::list keys, values;
@@ -170,9 +179,10 @@ class KeyedHandle final : public WheelAnswers {
   }
 
   // The keys of the n largest values, of one-number results; None where results are something else.
-  nb::object top(std::size_t n, nb::handle start, nb::handle end) {
+  nb::object top(std::size_t n, nb::handle start, nb::handle end, bool clamp) {
     Work work(*this);
     Time from = clock_.bound(start), to = clock_.bound(end);
+    clamp_range(wheels_->all(), from, to, clamp);
     if (!items_.one_number()) return nb::none();
     return range(from, to, [&]() -> nb::object {
       KeyedResults found = each(from, to);
@@ -475,16 +485,16 @@ const Binding bind(21, [](nb::module_& m) {
            nb::arg("few"))
       .def("insert", &KeyedHandle::insert, nb::arg("key").none(), nb::arg("value").none(), nb::arg("time").none())
       .def("insert_many", &KeyedHandle::insert_many, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("values"), nb::arg("times"))
-      .def("insert_slices", &KeyedHandle::insert_slices, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("form"), nb::arg("columns"),
+      .def("insert_slices", &KeyedHandle::insert_slices, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("forms"), nb::arg("columns"),
            nb::arg("times"))
       .def("insert_partials", &KeyedHandle::insert_partials, nb::arg("keys"), nb::arg("as_tuple"), nb::arg("partials"), nb::arg("times"))
       .def("advance_to", &KeyedHandle::advance_to, nb::arg("time").none())
       .def("key_query", &KeyedHandle::key_query, nb::arg("key").none(), nb::arg("start").none(), nb::arg("end").none(),
-           nb::arg("arg") = nb::none())
+           nb::arg("arg") = nb::none(), nb::arg("clamp") = false)
       .def("key_landmark", &KeyedHandle::key_landmark, nb::arg("key").none(), nb::arg("arg") = nb::none())
       .def("key_interval", &KeyedHandle::key_interval, nb::arg("key").none(), nb::arg("length"), nb::arg("arg") = nb::none())
-      .def("query_each", &KeyedHandle::query_each, nb::arg("start").none(), nb::arg("end").none())
-      .def("top", &KeyedHandle::top, nb::arg("n"), nb::arg("start").none(), nb::arg("end").none())
+      .def("query_each", &KeyedHandle::query_each, nb::arg("start").none(), nb::arg("end").none(), nb::arg("clamp") = false)
+      .def("top", &KeyedHandle::top, nb::arg("n"), nb::arg("start").none(), nb::arg("end").none(), nb::arg("clamp") = false)
       .def("slots_read", &KeyedHandle::slots_read, nb::arg("key").none(), nb::arg("start").none(), nb::arg("end").none())
       .def("__len__", &KeyedHandle::size)
       .def("has", &KeyedHandle::has, nb::arg("key").none())

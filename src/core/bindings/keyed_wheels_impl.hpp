@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <cstring>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +13,37 @@
 
 namespace sash {
 
+// The partial of a slice, of row i of the columns that its form has.
+template <Kernel K>
+typename K::Partial slice_partial(const K& kernel, SliceForm form, const ItemColumn* columns, std::size_t i, Time t) {
+  auto whole = [](const Item& item) { return item.kind == Item::real ? static_cast<std::int64_t>(item.f) : item.i; };
+  if constexpr (std::is_same_v<K, Count>)
+    if (form == SliceForm::count) return whole(columns[0][i]);
+  auto p = lift_item(kernel, columns[0][i], t);
+  if constexpr (std::is_same_v<K, Mean<std::int64_t>> || std::is_same_v<K, Mean<double>>)
+    if (form == SliceForm::mean) p.count = whole(columns[1][i]);
+  return form == SliceForm::both ? kernel.combine(p, lift_item(kernel, columns[1][i], t)) : p;
+}
+
+// Writes the part of a struct's partial that comes of some columns.
+using WriteSlice = std::function<void(std::byte* out, const ItemColumn* columns, std::size_t i, Time t)>;
+
+inline std::vector<WriteSlice> slice_writers(const Definition& definition, const std::vector<SliceForm>& forms) {
+  std::vector<WriteSlice> out;
+  std::size_t offset = 0, column = 0;
+  for (std::size_t p = 0; p < forms.size(); ++p) {
+    with_kernel(definition.kernels[p], [&](auto kernel) {
+      out.push_back([kernel, offset, column, form = forms[p]](std::byte* to, const ItemColumn* columns, std::size_t i, Time t) {
+        auto partial = slice_partial(kernel, form, columns + column, i, t);
+        std::memcpy(to + offset, &partial, sizeof partial);
+      });
+      offset += sizeof(typename decltype(kernel)::Partial);
+    });
+    column += columns_of(forms[p]);
+  }
+  return out;
+}
+
 template <class Face>
 class KeyedWheelsImpl final : public AnyKeyedWheels {
  public:
@@ -19,7 +52,7 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
   using Wheels = KeyedWheels<Monoid>;
 
   KeyedWheelsImpl(const DefinitionPtr& definition, const WheelSettings& settings)
-      : face_(definition), wheels_(face_.monoid(), settings), all_(face_, wheels_.all().view()) {}
+      : definition_(definition), face_(definition), wheels_(face_.monoid(), settings), all_(face_, wheels_.all().view()) {}
 
   bool native() const override { return Face::native; }
   const AnyView& all() const override { return all_; }
@@ -37,30 +70,23 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
     return 0;
   }
 
-  std::size_t insert_slices([[maybe_unused]] const std::uint32_t* keys, [[maybe_unused]] SliceForm form,
-                            [[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] const Time* times) override {
+  std::size_t insert_slices([[maybe_unused]] const std::uint32_t* keys, [[maybe_unused]] const std::vector<SliceForm>& forms,
+                            [[maybe_unused]] const ItemColumn* columns, [[maybe_unused]] const Time* times) override {
     if constexpr (Face::native) {
-      std::size_t rows = parts[0].size;
-      auto put = [&](auto lift) { return wheels_.insert_many(keys, times, rows, Wheels::slice, lift); };
-      auto whole = [](const Item& item) { return item.kind == Item::integer ? item.i : static_cast<std::int64_t>(item.f); };
-      if (form == SliceForm::value) return columns(keys, parts, 1, times, Wheels::slice);
-      if constexpr (std::is_same_v<Monoid, Count>)
-        if (form == SliceForm::count) return put([&](std::size_t i) { return whole(parts[0][i]); });
-      if constexpr (std::is_same_v<Monoid, Mean<std::int64_t>> || std::is_same_v<Monoid, Mean<double>>)
-        if (form == SliceForm::mean)
-          return put([&](std::size_t i) {
-            Item sum = parts[0][i];
-            Partial p = face_.lift(&sum, nb::handle(), nb::handle(), times[i]);
-            p.count = whole(parts[1][i]);
-            return p;
-          });
-      if (form == SliceForm::both)
+      if (forms.size() == 1 && forms[0] == SliceForm::value) return this->columns(keys, columns, 1, times, Wheels::slice);
+      auto put = [&](auto lift) { return wheels_.insert_many(keys, times, columns[0].size, Wheels::slice, lift); };
+      if constexpr (requires { typename Monoid::Input; }) {
+        Monoid kernel = face_.monoid();
+        return put([&](std::size_t i) { return slice_partial(kernel, forms[0], columns, i, times[i]); });
+      } else {
+        auto writers = slice_writers(*definition_, forms);
+        Monoid monoid = face_.monoid();
         return put([&](std::size_t i) {
-          Item low = parts[0][i], high = parts[1][i];
-          return face_.monoid().combine(face_.lift(&low, nb::handle(), nb::handle(), times[i]),
-                                        face_.lift(&high, nb::handle(), nb::handle(), times[i]));
+          Partial out = monoid.blank();
+          for (auto& write : writers) write(out.data(), columns, i, times[i]);
+          return out;
         });
-      throw std::logic_error("slices of a form that their aggregation does not have");
+      }
     }
     return 0;
   }
@@ -153,6 +179,7 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
     });
   }
 
+  DefinitionPtr definition_;
   Face face_;
   Wheels wheels_;
   ViewImpl<Face, const WheelView<Monoid>&> all_;

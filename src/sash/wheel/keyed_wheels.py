@@ -115,6 +115,7 @@ class KeyedWheels:
 
         - ``sum``, ``count``, ``min``, ``max``, ``first``, ``last``, ``bit_and``, ``bit_or``: a column of numbers, null where there is none;
         - ``mean``: a mapping (or a pair) of columns ``sum`` and ``count``; ``minmax``, ``relvar``: of ``min`` and ``max``;
+        - ``struct`` of these: a mapping of part to what the part takes;
         - all else: a list of partials, as ``aggregation.combine`` takes them.
 
         >>> from sash import agg
@@ -132,17 +133,24 @@ class KeyedWheels:
                 "Use wheels whose grain is that of the slices."
             )
         columns, together = _key_columns(keys)
-        tile = self.aggregation.tile
-        if tile is not None and self._core.dtype != "object":
-            given = _fields(partials, tile.fields)
-            read = [numbers(column) for column in given]
+        a = self.aggregation
+        apart = bool(a.parts) and isinstance(partials, Mapping)
+        tiles = [part.tile for _, part in a.parts] if apart else [None if a.parts else a.tile]
+        given = [partials[name] for name, _ in a.parts] if apart else [partials]
+        known = [tile for tile in tiles if tile is not None]
+        if self._core.dtype != "object" and len(known) == len(tiles):
+            flat = [column for tile, part in zip(known, given, strict=True) for column in _fields(part, tile.fields)]
+            read = [numbers(column) for column in flat]
             if all(column is not None for column in read):
-                for column in given:
+                for column in flat:
                     if len(column) != len(starts):
                         raise ValueError(f"there are {len(column)} partials but {len(starts)} times. Pass one time per slice.")
-                return self._core.insert_slices(columns, together, tile.form, read, starts)
-        if tile is not None and not (tile.form == "value" and isinstance(partials, list)):
-            partials = _as_partials(self.aggregation, tile, [objects(column) for column in _fields(partials, tile.fields)])
+                return self._core.insert_slices(columns, together, [tile.form for tile in known], read, starts)
+        if apart:
+            each = [_listed(part, tile, column) for (_, part), tile, column in zip(a.parts, tiles, given, strict=True)]
+            partials = list(zip(*each, strict=True))
+        elif not a.parts:
+            partials = _listed(a, a.tile, partials)
         return self._core.insert_partials(columns, together, list(partials), starts)
 
     def advance_to(self, time: Any) -> None:
@@ -151,9 +159,9 @@ class KeyedWheels:
 
     # --- one key
 
-    def query(self, key: Hashable, start: Any, end: Any, *, arg: Any = None) -> Any:
-        """Give the value of a key in [start, end); of a key that is not known, the empty result."""
-        return self._core.key_query(key, start, end, arg)
+    def query(self, key: Hashable, start: Any, end: Any, *, clamp: bool = False, arg: Any = None) -> Any:
+        """Give the value of a key in [start, end); of a key that is not known, the empty result; with clamp, before the watermark."""
+        return self._core.key_query(key, start, end, arg, clamp)
 
     def landmark(self, key: Hashable, *, arg: Any = None) -> Any:
         """Give the value of everything of a key before the watermark."""
@@ -166,25 +174,28 @@ class KeyedWheels:
             raise ValueError(f"interval({length!r}) is negative. Use the length of time before the watermark.")
         return self._core.key_interval(key, whole, arg)
 
-    def group_by(self, key: Hashable, start: Any, end: Any, every: Duration) -> list[tuple[int, Any]]:
-        """Give (bucket start, value) of a key, empty buckets included; the last ends at ``end``."""
-        return [(first, self.query(key, first, last)) for first, last in buckets(self._core, start, end, every)]
+    def group_by(self, key: Hashable, start: Any, end: Any, every: Duration, *, tz: str | None = None) -> list[tuple[int, Any]]:
+        """Give (bucket start, value) of a key, empty buckets included; the last ends at ``end``.
+
+        With a time zone, ``every`` is whole days, weeks (from Monday) or months there, which begin at local midnights.
+        """
+        return [(first, self.query(key, first, last)) for first, last in buckets(self._core, start, end, every, tz)]
 
     # --- all keys
 
-    def query_all(self, start: Any, end: Any, *, arg: Any = None) -> Any:
+    def query_all(self, start: Any, end: Any, *, clamp: bool = False, arg: Any = None) -> Any:
         """Give the value of [start, end) over all keys together."""
-        return self._core.query(start, end, arg=arg)
+        return self._core.query(start, end, clamp=clamp, arg=arg)
 
     def landmark_all(self, *, arg: Any = None) -> Any:
         """Give the value of everything before the watermark, over all keys together."""
         return self._core.landmark(arg=arg)
 
-    def group_by_all(self, start: Any, end: Any, every: Duration) -> list[tuple[int, Any]]:
+    def group_by_all(self, start: Any, end: Any, every: Duration, *, tz: str | None = None) -> list[tuple[int, Any]]:
         """Give (bucket start, value) over all keys together, empty buckets included."""
-        return self._core.group_by(start, end, every)
+        return self._core.group_by(start, end, every, tz=tz)
 
-    def query_each(self, start: Any, end: Any) -> tuple[list[Any], list[Any]]:
+    def query_each(self, start: Any, end: Any, *, clamp: bool = False) -> tuple[list[Any], list[Any]]:
         """Give the keys that hold something in [start, end), in order of first arrival, and their values.
 
         >>> from sash import agg
@@ -192,19 +203,19 @@ class KeyedWheels:
         >>> k.query_each(60, 120)
         (['a', 'b'], [1, 1])
         """
-        keys, values = self._core.query_each(start, end)
+        keys, values = self._core.query_each(start, end, clamp)
         return keys, values
 
-    def top(self, n: int, start: Any, end: Any) -> list[tuple[Any, Any]]:
+    def top(self, n: int, start: Any, end: Any, *, clamp: bool = False) -> list[tuple[Any, Any]]:
         """Give the n keys of the largest values in [start, end), largest first; of equal ones, that which came first.
 
         Keys without a value (None) are left out; NaN is larger than any number.
         """
         if n < 0:
             raise ValueError(f"n={n} is negative. Use the number of keys wanted.")
-        found = self._core.top(n, start, end)
+        found = self._core.top(n, start, end, clamp)
         if found is None:
-            keys, values = self.query_each(start, end)
+            keys, values = self.query_each(start, end, clamp=clamp)
             rows = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
             found = sorted(rows, key=lambda row: row[1], reverse=True)[:n]  # stable, also in reverse
         return list(found)
@@ -445,6 +456,13 @@ def _fields(partials: Any, fields: Sequence[str]) -> list[Any]:
     if rows and isinstance(rows[0], Mapping):
         return [[None if row is None else row[name] for row in rows] for name in fields]
     return [[None if row is None else row[i] for row in rows] for i in range(len(fields))]
+
+
+def _listed(aggregation: Aggregation, tile: Tile | None, partials: Any) -> Any:
+    """Columns of one aggregation's partials as a list of Python's partials; a list of these stays as it is."""
+    if tile is None or (tile.form == "value" and isinstance(partials, list)):
+        return partials
+    return _as_partials(aggregation, tile, [objects(column) for column in _fields(partials, tile.fields)])
 
 
 def _as_partials(aggregation: Aggregation, tile: Tile, columns: list[list[Any]]) -> list[Any]:

@@ -34,8 +34,7 @@ def insert(wheels: KeyedWheels, aggs: Mapping[str, Aggregation], name: str | Non
     if not len(slices.times):
         return
     if name is None:
-        each = [[tile_partial(a, value) for value in slices.columns[part].to_pylist()] for part, a in aggs.items()]
-        partials: Any = list(zip(*each, strict=True))
+        partials: Any = {part: _partials(a, slices.columns[part]) for part, a in aggs.items()}
     else:
         partials = _partials(aggs[name], slices.columns[name])
     wheels.insert_slices(_keys(slices), slices.times, partials)

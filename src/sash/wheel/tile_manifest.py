@@ -3,33 +3,32 @@
 ::
 
     store/
-      tiles-00000000-00000007.parquet     a segment: the slices of some batches of one query, sorted by key and time
-      _sash/manifest.json                 this: the definition, the writer, the watermark, the segments
-      _sash/tiles-….index                 where each key's rows are in a segment; made again where it is missing
+      tiles-00000000-00000007-4f1c….parquet   a segment: the slices of some batches of one query, sorted by key and time
+      _sash/manifest.json                     this: the definition, the writer, the watermark, the segments
+      _sash/tiles-….index                     where each key's rows are in a segment; made again where it is missing
 
-A change is a new manifest, written aside and renamed: a reader sees the store before it or after it, never in between.
+A change is a new manifest, put in one step: a reader sees the store before it or after it, never in between. The manifest names
+only files that are whole, and a file's name is never used again.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sash import agg, codec
 from sash.agg import Aggregation
 from sash.time import duration_text
 from sash.wheel.errors import TileStoreError
+from sash.wheel.tile_files import FOLDER, Files
 
-__all__ = ["FOLDER", "VERSION", "Definition", "Manifest", "Segment", "locked", "write_aside"]
+__all__ = ["VERSION", "Definition", "Manifest", "Segment"]
 
-VERSION: Final = 1
-FOLDER: Final = "_sash"
+VERSION: Final = 2  # 2: checksums of segments, aggregations that were added later
+_NAME: Final = f"{FOLDER}/manifest.json"
 _FORMAT: Final = "sash tile store"
 _FACTORIES: Final = frozenset(agg.__all__) - {"Aggregation", "define", "struct"}
 
@@ -60,6 +59,13 @@ class Definition:
         }
         return cls(aggs, int(document["grain_us"]), tuple(document["keys"]))
 
+    def with_added(self, other: Definition) -> Definition | None:
+        """This definition with the aggregations that another one has besides; None where they differ in anything else."""
+        known = all(other.aggs.get(name) == a for name, a in self.aggs.items())
+        if not known or self.grain != other.grain or self.keys != other.keys:
+            return None
+        return dataclasses.replace(self, aggs={**self.aggs, **other.aggs})
+
     def differences(self, other: Definition) -> str:
         """Say in words how another definition differs from this one."""
         found = []
@@ -86,6 +92,7 @@ class Segment:
     size: int
     start: int
     end: int
+    checksum: int | None = None  # CRC-32 of the file; None where version 1 wrote it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,9 +106,13 @@ class Manifest:
     kept_from: int | None = None  # slices before were dropped by retention
     columns: tuple[tuple[str, str], ...] = ()
     segments: tuple[Segment, ...] = ()
+    since: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of aggregations that were added later: from where on they are kept
+    prints: tuple[str, ...] = ()  # fingerprints of the definition before they were
+    table: Mapping[str, Any] | None = None  # of an index: what it is an index of
+    free: bool = False  # another query may go on from the watermark
 
-    def save(self, store: Path) -> None:
-        """Write it aside and rename it."""
+    def save(self, files: Files) -> None:
+        """Put it in the place of the one before, in one step."""
         document: dict[str, Any] = {
             "format": _FORMAT,
             "version": VERSION,
@@ -113,20 +124,42 @@ class Manifest:
             "kept_from": self.kept_from,
             "columns": dict(self.columns),
             "units": [dataclasses.asdict(segment) for segment in self.segments],
+            "since": dict(self.since),
+            "prints": list(self.prints),
+            "table": self.table,
+            "free": self.free,
         }
         text = json.dumps({**document, "checksum": _checksum(document)}, indent=1)
-        write_aside(_path(store), text.encode())
+        files.put(_NAME, text.encode())
 
     @classmethod
-    def load(cls, store: Path, given: Mapping[str, Aggregation], known: Definition | None = None) -> Manifest:
+    def load(cls, files: Files, given: Mapping[str, Aggregation], known: Definition | None = None) -> Manifest:
         """Read a store's manifest, or say why not. `known`: the definition read before, to read it no second time."""
-        document = _document(store)
+        text = _text(files)
+        try:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.get("format") != _FORMAT:
+                raise ValueError("it is no manifest")
+            if document["version"] > VERSION:
+                raise TileStoreError(
+                    f"{files} is a tile store of version {document['version']}, newer than this Sash reads ({VERSION}). Use a newer Sash."
+                )
+            if document.pop("checksum", None) != _checksum(document):
+                raise ValueError("its checksum does not fit")
+            return cls._read(files, document, given, known)
+        except TileStoreError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            raise TileStoreError(f"{files.path(_NAME)} is damaged: {error}. Restore it; the tiles themselves were not touched.") from error
+
+    @classmethod
+    def _read(cls, files: Files, document: dict[str, Any], given: Mapping[str, Aggregation], known: Definition | None) -> Manifest:
         definition = known
         if definition is None or definition.fingerprint() != document["fingerprint"]:
             definition = Definition.read(document["definition"], given)
             if definition.fingerprint() != document["fingerprint"]:
                 raise TileStoreError(
-                    f"{store}: the aggregations given are not the ones its tiles were made with. Pass the same definitions, unchanged."
+                    f"{files}: the aggregations given are not the ones its tiles were made with. Pass the same definitions, unchanged."
                 )
         return cls(
             definition,
@@ -136,66 +169,41 @@ class Manifest:
             document["kept_from"],
             tuple(document["columns"].items()),
             tuple(Segment(**segment) for segment in document["units"]),
+            document.get("since", {}),
+            tuple(document.get("prints", ())),
+            document.get("table"),
+            document.get("free", False),
         )
 
+    def accepts(self, print_: str) -> bool:
+        """Whether a segment of this fingerprint belongs to the store."""
+        return print_ == self.definition.fingerprint() or print_ in self.prints
 
-def _path(store: Path) -> Path:
-    return store / FOLDER / "manifest.json"
 
-
-def _document(store: Path) -> dict[str, Any]:
+def exists(files: Files) -> bool:
+    """Whether there is a manifest."""
     try:
-        text = _path(store).read_bytes()
+        files.read(_NAME)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _text(files: Files) -> bytes:
+    try:
+        return files.read(_NAME)
     except FileNotFoundError:
-        there = "is a folder without a manifest" if store.is_dir() else "does not exist"
+        there = "is a folder without a manifest" if files.kind() == "folder" else "does not exist"
         raise TileStoreError(
-            f"{store} {there}: it is no tile store. Give the folder that [tiles] of a pipeline writes, "
-            f"the one that holds {FOLDER}/manifest.json; if that file was lost, restore it: the tiles alone do not say what they are of."
+            f"{files} {there}: it is no tile store. Give the folder that [tiles] of a pipeline writes, "
+            f"the one that holds {_NAME}; if that file was lost, restore it: the tiles alone do not say what they are of."
         ) from None
     except NotADirectoryError:
-        raise TileStoreError(f"{store} is a file, not a tile store. Give the folder that [tiles] of a pipeline writes.") from None
-    try:
-        document = json.loads(text)
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise ValueError("it is no manifest")
-        if document["version"] > VERSION:
-            raise TileStoreError(
-                f"{store} is a tile store of version {document['version']}, newer than this Sash reads ({VERSION}). Use a newer Sash."
-            )
-        if document.pop("checksum", None) != _checksum(document):
-            raise ValueError("its checksum does not fit")
-        return document
-    except TileStoreError:
-        raise
-    except (ValueError, KeyError, TypeError) as error:
-        raise TileStoreError(f"{_path(store)} is damaged: {error}. Restore it; the tiles themselves were not touched.") from error
+        raise TileStoreError(f"{files} is a file, not a tile store. Give the folder that [tiles] of a pipeline writes.") from None
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(document, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-def write_aside(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with aside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(path)
-
-
-@contextlib.contextmanager
-def locked(store: Path) -> Iterator[None]:
-    """Let one process at a time change a store; readers need no lock."""
-    import fcntl
-
-    with (store / FOLDER / "lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 # --- aggregations as JSON

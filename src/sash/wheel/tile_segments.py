@@ -1,36 +1,53 @@
-"""Units: Parquet files of slices sorted by key and time, each with a small index of where its keys are.
+"""Segments: Parquet files of slices sorted by key and time, each with a small index of where its keys are.
 
 Other engines read the Parquet alone. The index lets a few keys of many be read without a scan: a key's rows lie side by side,
-so they are in one row group or a few.
+so they are in one row group or a few. It also holds the checksums of the footer and of every column chunk.
 """
 
 from __future__ import annotations
 
-import bisect
-import contextlib
-import dataclasses
-import os
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+import secrets
+import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from sash import codec
 from sash.errors import missing_extra
+from sash.time import timestamp_text
 from sash.wheel.errors import TileStoreError
-from sash.wheel.tile_manifest import FOLDER, Segment, write_aside
+from sash.wheel.tile_files import FOLDER, Files
+from sash.wheel.tile_manifest import Segment
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["END", "START", "Slices", "merged", "read_segment", "require_arrow", "sorted_slices", "write_segment"]
+__all__ = [
+    "END",
+    "START",
+    "Slices",
+    "footer_of",
+    "index_name",
+    "index_of",
+    "key_values",
+    "micros",
+    "remove_segment",
+    "require_arrow",
+    "sorted_slices",
+    "to_arrow",
+    "to_numpy",
+    "write_index",
+    "write_segment",
+]
 
 START: Final = "slice_start"
 END: Final = "slice_end"
+PRINT: Final = b"sash.fingerprint"  # in a segment's footer: of the definition
+CHUNKS: Final = b"sash.chunks"  # in an index: CRC-32 of every column chunk, by row group, then column, 4 bytes each, little-endian
+FOOTER: Final = b"sash.footer"  # in an index: CRC-32 of the footer with its length and magic, 4 bytes, little-endian
+INDEX: Final = "tile index"
 _ROWS: Final = 16_384  # of a row group: what is read at least for a key
-_INDEX: Final = "tile index"
-_PRINT: Final = b"sash.fingerprint"
 
 Array = np.ndarray[Any, Any]
 
@@ -54,7 +71,7 @@ class Slices(NamedTuple):
 
     def key_values(self) -> list[Any]:
         """The keys as a user names them."""
-        return _values(self.keys, self.held)
+        return key_values(self.keys, self.held)
 
 
 class Sorted(NamedTuple):
@@ -65,14 +82,44 @@ class Sorted(NamedTuple):
     first: Array  # the row where each key begins
 
 
-def sorted_slices(table: pa.Table, keys: Sequence[str], grain: int) -> Sorted:
-    """Sort slices by key and time, keeping the order of equal ones. Sorted stretches make it cheap: it is a merge of them."""
+def sorted_slices(table: pa.Table, keys: Sequence[str], grain: int, *, once: bool = False) -> Sorted:
+    """Sort slices by key and time, keeping the order of equal ones. Sorted stretches make it cheap: it is a merge of them.
+
+    With `once`, two slices of one key and time are refused.
+    """
+    count = table.num_rows
+    codes, radices = key_codes(table, keys)
+    times = micros(table[START])
+    ticks = (times - times.min()) // grain if count else times
+    span = int(ticks.max()) + 1 if count else 1
+    roomy = count == 0 or int(codes.max()) < 2**62 // span
+    order = np.argsort(codes * span + ticks, kind="stable") if roomy else np.lexsort((ticks, codes))
+    codes = codes[order]
+    if once:
+        ticks = ticks[order]
+        again = np.flatnonzero((codes[1:] == codes[:-1]) & (ticks[1:] == ticks[:-1]))
+        if len(again):
+            row = int(order[again[0] + 1])
+            key = key_values([table[name].slice(row, 1) for name in keys], 1)[0]
+            whose = f" of the key {key!r}" if keys else ""
+            raise TileStoreError(
+                f"the slice{whose} that starts at {timestamp_text(int(times[row]))} is there twice. A slice holds all of one key and one "
+                "grain of time: combine what belongs together first. Nothing was written."
+            )
+    first = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if count else np.zeros(0, np.int64)
+    return Sorted(table.take(to_arrow(order)), keys_of(codes[first], keys, radices), first)
+
+
+Radices = list[tuple[Any, int]]  # of each key column: its values in order, null last, and how many
+
+
+def key_codes(table: pa.Table, keys: Sequence[str]) -> tuple[Array, Radices]:
+    """Number the keys of rows in their order: equal ones alike, also NaN and null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    count = table.num_rows
-    codes = np.zeros(count, np.int64)
-    radices: list[tuple[Any, int]] = []  # a column's values in order, null last, and how many
+    codes = np.zeros(table.num_rows, np.int64)
+    radices: Radices = []
     for name in keys:
         column = table[name].combine_chunks().dictionary_encode()
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -84,19 +131,16 @@ def sorted_slices(table: pa.Table, keys: Sequence[str], grain: int) -> Sorted:
         indices = to_numpy(pc.fill_null(column.indices.cast(pa.int64()), len(values)))
         radices.append((pa.concat_arrays([values.take(order), pa.nulls(1, values.type)]), len(values) + 1))
         codes = codes * radices[-1][1] + rank[indices]
-    times = micros(table[START])
-    ticks = (times - times.min()) // grain if count else times
-    span = int(ticks.max()) + 1 if count else 1
-    roomy = count == 0 or int(codes.max()) < 2**62 // span
-    order = np.argsort(codes * span + ticks, kind="stable") if roomy else np.lexsort((ticks, codes))
-    codes = codes[order]
-    first = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if count else np.zeros(0, np.int64)
-    distinct = codes[first]
+    return codes, radices
+
+
+def keys_of(codes: Array, keys: Sequence[str], radices: Radices) -> dict[str, pa.Array]:
+    """The key columns that numbers stand for."""
     columns: list[Any] = []
     for values, radix in reversed(radices):
-        columns.append(values.take(to_arrow(distinct % radix)))
-        distinct = distinct // radix
-    return Sorted(table.take(to_arrow(order)), dict(zip(keys, reversed(columns), strict=True)), first)
+        columns.append(values.take(to_arrow(codes % radix)))
+        codes = codes // radix
+    return dict(zip(keys, reversed(columns), strict=True))
 
 
 # pa.array() and to_numpy() import pandas where it is installed: a quarter of a second, more than opening a store takes.
@@ -130,202 +174,82 @@ def micros(column: Any) -> Array:
     return to_numpy(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()))
 
 
-def write_segment(store: Path, file: str, slices: Sorted, fingerprint: str, first: int, last: int, level: int, grain: int) -> Segment:
-    """Write a segment and its index aside, then rename them: a file of its name is whole."""
+def write_segment(files: Files, slices: Sorted, fingerprint: str, first: int, last: int, level: int, grain: int) -> Segment:
+    """Put a segment and its index, under a name that was never used before."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = slices.table.replace_schema_metadata({_PRINT: fingerprint.encode(), b"sash.batches": f"{first}-{last}".encode()})
-    aside = store / f".{file}.{os.getpid()}.tmp"
+    table = slices.table.replace_schema_metadata({PRINT: fingerprint.encode(), b"sash.batches": f"{first}-{last}".encode()})
+    sink = pa.BufferOutputStream()
     # Keys come in runs, so their dictionaries cost nothing; checksums tell a damaged page from data.
-    pq.write_table(table, aside, row_group_size=_ROWS, compression="zstd", compression_level=1, write_page_checksum=True)
-    with aside.open("rb") as written:
-        os.fsync(written.fileno())
-    size = aside.stat().st_size
-    _write_index(store, file, _index_of(slices), fingerprint)
-    aside.replace(store / file)
+    pq.write_table(table, sink, row_group_size=_ROWS, compression="zstd", compression_level=1, write_page_checksum=True)
+    data = sink.getvalue()
+    # The name is made by chance: one that was read in an older manifest never comes to mean another file, also after a kill.
+    file = f"tiles-{first:08d}-{last:08d}-{secrets.token_hex(6)}.parquet"
+    write_index(files, file, index_of(slices, data), fingerprint)
+    files.put(file, data)
     times = micros(table[START])
     start, end = (int(times.min()), int(times.max()) + grain) if len(times) else (0, 0)
-    return Segment(file, first, last, level, table.num_rows, size, start, end)
+    return Segment(file, first, last, level, table.num_rows, data.size, start, end, zlib.crc32(data))
 
 
-def _index_path(store: Path, file: str) -> Path:
-    return store / FOLDER / f"{Path(file).stem}.index"
+def remove_segment(files: Files, file: str) -> None:
+    """Delete a segment that no manifest names any more."""
+    files.delete(file)
+    files.delete(index_name(file))
 
 
-def _index_of(slices: Sorted) -> bytes:
-    """Where each key begins, as an Arrow file."""
+# --- the index of a segment
+
+
+def index_name(file: str) -> str:
+    """The name of a segment's index."""
+    return f"{FOLDER}/{file.removesuffix('.parquet')}.index"
+
+
+def index_of(slices: Sorted, data: Any) -> bytes:
+    """Where each key begins, as an Arrow file; in its schema's metadata, the checksums of a segment's bytes."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
+    view = memoryview(data)
+    footer = footer_of(view)
+    metadata = pq.read_metadata(pa.BufferReader(data))
+    chunks = [zlib.crc32(view[start : start + size]) for group in chunk_ranges(metadata) for start, size in group]
+    checks = {CHUNKS: np.array(chunks, "<u4").tobytes(), FOOTER: zlib.crc32(footer).to_bytes(4, "little")}
     sink = pa.BufferOutputStream()
-    table = pa.table({**slices.keys, "": to_arrow(slices.first)})
+    table = pa.table({**slices.keys, "": to_arrow(slices.first)}).replace_schema_metadata(checks)
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def _write_index(store: Path, file: str, payload: bytes, fingerprint: str) -> None:
-    write_aside(_index_path(store, file), codec.seal(_INDEX, bytes.fromhex(fingerprint), payload))
+def footer_of(view: memoryview) -> memoryview:
+    """The footer at the end of a Parquet file, with its length and magic."""
+    length = int.from_bytes(view[-8:-4], "little") + 8
+    if len(view) < 12 or length > len(view) - 4:
+        raise ValueError("its footer does not fit into it")
+    return view[-length:]
 
 
-def remove_segment(store: Path, file: str) -> None:
-    """Delete a segment that no manifest names any more."""
-    (store / file).unlink(missing_ok=True)
-    _index_path(store, file).unlink(missing_ok=True)
+def chunk_ranges(metadata: Any) -> list[list[tuple[int, int]]]:
+    """Where every column chunk is, by row group: (offset, size)."""
+    found = []
+    for g in range(metadata.num_row_groups):
+        group = metadata.row_group(g)
+        chunks = [group.column(c) for c in range(group.num_columns)]
+        found.append([(c.dictionary_page_offset if c.has_dictionary_page else c.data_page_offset, c.total_compressed_size) for c in chunks])
+    return found
 
 
-@dataclasses.dataclass(frozen=True)
-class Wanted:
-    """Which slices to read: of some keys (None: of all), that start in [start, end), and which columns."""
-
-    keys: frozenset[Any] | None
-    start: int
-    end: int
-    columns: tuple[str, ...]
+def write_index(files: Files, file: str, payload: bytes, fingerprint: str) -> None:
+    """Put a segment's index."""
+    files.put(index_name(file), codec.seal(INDEX, bytes.fromhex(fingerprint), payload))
 
 
-def check_segment(store: Path, segment: Segment) -> None:
-    """Refuse a segment that is not as long as the manifest says."""
-    path = store / segment.file
-    try:
-        found = path.stat().st_size
-    except FileNotFoundError:
-        raise MissingSegment(f"{path} is missing: the manifest names it, with {segment.rows:,} slices. Restore it from a copy.") from None
-    if found != segment.size:
-        raise TileStoreError(
-            f"{path} is damaged: it has {found:,} bytes, the manifest says {segment.size:,}. "
-            "Restore it from a copy; the other segments were not touched, and nothing was read."
-        )
-
-
-class MissingSegment(TileStoreError):
-    """A segment is gone: either lost, or merged into another since the manifest was read."""
-
-
-def read_segment(store: Path, segment: Segment, definition_keys: Sequence[str], grain: int, fingerprint: str, wanted: Wanted) -> Slices:
-    """Read some slices of a segment: all that was asked for, or an error and nothing."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    check_segment(store, segment)
-    path = store / segment.file
-    try:
-        file = pq.ParquetFile(path, memory_map=True, page_checksum_verification=True)
-        stored = (file.schema_arrow.metadata or {}).get(_PRINT, b"").decode()
-        if stored != fingerprint:
-            raise TileStoreError(f"{path} holds tiles of another definition than its manifest. Restore the file that belongs there.")
-        keys, first = _index(store, segment, definition_keys, grain, fingerprint, file)
-        bounds = np.r_[first, segment.rows]
-        chosen = np.arange(len(first)) if wanted.keys is None else _positions(keys, definition_keys, first, wanted.keys)
-        rows, codes = _rows(bounds, chosen)
-        columns = [START, *wanted.columns]
-        if wanted.keys is None:
-            table = file.read(columns)
-        elif len(chosen) == 0:
-            table = file.read_row_groups([], columns)
-        else:
-            held = file.metadata.row_group(0).num_rows  # of every row group but the last
-            ends = zip(bounds[chosen], bounds[chosen + 1], strict=True)
-            groups = np.unique(np.concatenate([np.arange(a // held, -(-b // held)) for a, b in ends]))
-            table = file.read_row_groups(groups.tolist(), columns)
-            place = np.searchsorted(groups, rows // held)
-            table = table.take(to_arrow(place * held + rows % held))
-        times = micros(table[START])
-    except FileNotFoundError:
-        raise MissingSegment(f"{path} is missing: the manifest names it, with {segment.rows:,} slices. Restore it from a copy.") from None
-    except (OSError, pa.ArrowException) as error:
-        raise TileStoreError(f"{path} is damaged: {error}. Restore it from a copy; the other segments were not touched.") from error
-    if segment.start < wanted.start or segment.end > wanted.end:
-        inside = np.flatnonzero((times >= wanted.start) & (times < wanted.end))
-        table, times, codes = table.take(to_arrow(inside)), times[inside], codes[inside]
-    return Slices(
-        [keys[name].take(to_arrow(chosen)) for name in definition_keys], len(chosen), codes, times, table.select(list(wanted.columns))
-    )
-
-
-def segment_keys(store: Path, segment: Segment, keys: Sequence[str], grain: int, fingerprint: str) -> list[Any]:
-    """The keys of a segment: of its index alone."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    check_segment(store, segment)
-    try:
-        table, first = _index(store, segment, keys, grain, fingerprint, pq.ParquetFile(store / segment.file))
-    except (OSError, pa.ArrowException) as error:
-        raise TileStoreError(f"{store / segment.file} is damaged: {error}. Restore it from a copy.") from error
-    return _values([table[name] for name in keys], len(first))
-
-
-def _values(columns: Sequence[Any], count: int) -> list[Any]:
+def key_values(columns: Sequence[Any], count: int) -> list[Any]:
     """Keys as a user names them: a value for one column, a tuple for several, () for none."""
     lists = [column.to_pylist() for column in columns]
     if len(lists) == 1:
         return lists[0]  # type: ignore[no-any-return]
     return list(zip(*lists, strict=True)) if lists else [()] * count
-
-
-def _rows(bounds: Array, chosen: Array) -> tuple[Array, Array]:
-    """The rows of the chosen keys, and which of the chosen each is of."""
-    counts = bounds[chosen + 1] - bounds[chosen]
-    codes = np.repeat(np.arange(len(chosen)), counts)
-    starts = np.repeat(bounds[chosen] - np.r_[0, np.cumsum(counts)[:-1]], counts) if len(chosen) else np.zeros(0, np.int64)
-    return starts + np.arange(len(codes)), codes
-
-
-def _index(store: Path, segment: Segment, keys: Sequence[str], grain: int, fingerprint: str, file: Any) -> tuple[pa.Table, Array]:
-    """Read where each key's rows begin; where the index is missing or damaged, make it again from the tiles."""
-    import pyarrow as pa
-
-    try:
-        payload = codec.unseal(_INDEX, bytes.fromhex(fingerprint), _index_path(store, segment.file).read_bytes())
-    except (OSError, ValueError):
-        payload = _index_of(sorted_slices(file.read([*keys, START]), keys, grain))
-        with contextlib.suppress(OSError):  # who may only read makes it for itself
-            _write_index(store, segment.file, payload, fingerprint)
-    table = pa.ipc.open_file(pa.BufferReader(payload)).read_all()
-    return table, to_numpy(table[""])
-
-
-def _positions(keys: pa.Table, names: Sequence[str], first: Array, wanted: frozenset[Any]) -> Array:
-    """Where the wanted keys stand among a segment's, which are in order: by halving for a few, by looking at all for many."""
-    count = len(first)
-    if not names:
-        return np.arange(count) if () in wanted else np.zeros(0, np.int64)
-    columns = [keys[name] for name in names]
-
-    def rank(i: int) -> list[tuple[int, Any]]:
-        return [_rank(column[i].as_py()) for column in columns]
-
-    ranks = {key: [_rank(part) for part in ([key] if len(names) == 1 else key)] for key in wanted}
-    for key, asked in ranks.items() if count else ():
-        try:
-            asked < rank(0)  # noqa: B015  what can't be compared is of another type
-        except TypeError:
-            told = ", ".join(f"{name} {keys[name].type}" for name in names)
-            raise TileStoreError(f"{key!r} is not a key here: the key is {told}. Pass values of that type.") from None
-    if len(wanted) > count // 16:
-        return np.fromiter((i for i, key in enumerate(_values(columns, count)) if key in wanted), np.int64)
-    places = [(bisect.bisect_left(range(count), asked, key=rank), asked) for asked in ranks.values()]
-    return np.array(sorted(at for at, asked in places if at < count and rank(at) == asked), np.int64)
-
-
-def _rank(value: Any) -> tuple[int, Any]:
-    """The order of keys in a segment: values, then NaN, then null."""
-    return (2, 0) if value is None else (1, 0) if value != value else (0, value)
-
-
-def merged(store: Path, segments: Iterable[Segment], keys: Sequence[str], grain: int, before: int | None = None) -> Sorted:
-    """The slices of several segments as one; without those that end by `before`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    tables = []
-    for segment in segments:
-        check_segment(store, segment)
-        try:
-            table = pq.ParquetFile(store / segment.file, page_checksum_verification=True).read()
-        except (OSError, pa.ArrowException) as error:
-            raise TileStoreError(f"{store / segment.file} is damaged: {error}. Restore it from a copy; nothing was changed.") from error
-        if before is not None and segment.start < before:
-            table = table.take(to_arrow(np.flatnonzero(micros(table[START]) >= before)))
-        tables.append(table.replace_schema_metadata(None))
-    return sorted_slices(pa.concat_tables(tables).combine_chunks(), keys, grain)

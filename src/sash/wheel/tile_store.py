@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime as dt
+import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sash.agg import Aggregation, struct
@@ -15,17 +14,18 @@ from sash.time import duration, duration_text, timestamp, timestamp_text
 from sash.wheel import tile_segments as segments
 from sash.wheel.errors import NotRetained, TileStoreError
 from sash.wheel.keyed_wheels import KeyedWheels
+from sash.wheel.tile_changes import Change, Columns, Shape
 from sash.wheel.tile_columns import insert, item_type
-from sash.wheel.tile_manifest import FOLDER, Definition, Manifest, Segment, locked
-from sash.wheel.tile_segments import MissingSegment, Slices, Wanted
+from sash.wheel.tile_files import FOLDER, files_of
+from sash.wheel.tile_manifest import Definition, Manifest, Segment, exists
+from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, read_segment, segment_keys
+from sash.wheel.tile_segments import Slices
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["TileStore"]
 
-FAN: Final = 8  # so many segments of a level become one of the next: a store of n batches has O(log n) segments
-MOST_ROWS: Final = 8_000_000  # a merge that would be larger waits for compact(): it happens inside a micro-batch
 FEW_KEYS: Final = 16  # so many keys get their coarser levels when wheels are opened, not when they are first asked about
 _FOREVER: Final = 2**63 - 1
 
@@ -52,23 +52,27 @@ class TileStore:
     (12, 11)
     """
 
-    def __init__(self, path: str | Path, aggs: Mapping[str, Aggregation] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], aggs: Mapping[str, Aggregation] | None = None) -> None:
         segments.require_arrow()
-        self.path = Path(path)
+        self._files = files_of(path)
+        self.path = self._files.path("")
         self._given = dict(aggs or {})
-        self._manifest = Manifest.load(self.path, self._given)
+        self._manifest = Manifest.load(self._files, self._given)
         self._opened: list[_Opened] = []
 
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        path: str | os.PathLike[str],
         *,
         aggs: Mapping[str, Aggregation],
         grain: Any,
         key: str | Sequence[str] | None = None,
     ) -> TileStore:
-        """Make an empty store, or open the one that is there, if it is of the same definition."""
+        """Make an empty store, or open the one that is there, if it is of the same definition.
+
+        Aggregations that it lacks are added: they are kept from its watermark on, and another query may go on from there.
+        """
         segments.require_arrow()
         keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
         length = duration(grain)
@@ -76,21 +80,32 @@ class TileStore:
             raise ValueError(f"grain={grain!r} is not a length of time. Use e.g. grain='1m'.")
         wanted = Definition(dict(aggs), length, keys)
         wanted.fingerprint()  # refuses what has no name before anything is made
-        store = Path(path)
-        if (store / FOLDER / "manifest.json").exists():
-            found = cls(store, aggs)
-            if found._manifest.definition.fingerprint() != wanted.fingerprint():
-                raise TileStoreError(
-                    f"{store} is of another definition: {found._manifest.definition.differences(wanted)}. Use another folder."
-                )
-            return found
-        if store.exists() and (not store.is_dir() or any(p.name != FOLDER and not p.name.startswith(".") for p in store.iterdir())):
-            raise TileStoreError(f"{store} is there and is no tile store. Use a new folder.")
-        (store / FOLDER).mkdir(parents=True, exist_ok=True)
-        with locked(store):
-            if not (store / FOLDER / "manifest.json").exists():
-                Manifest(wanted).save(store)
-        return cls(store, aggs)
+        files = files_of(path)
+        if not exists(files):
+            there = files.kind()
+            if there == "file" or (there == "folder" and any(n != FOLDER and not n.startswith(".") for n in files.names())):
+                raise TileStoreError(f"{files} is there and is no tile store. Use a new folder.")
+            files.make()
+            with files.changing() as lease:
+                if not exists(files):  # another process may have made it meanwhile, of another definition
+                    lease.keep()
+                    Manifest(wanted).save(files)
+        found = cls(path, aggs)
+        if found._manifest.definition.fingerprint() != wanted.fingerprint():
+            found._extend(wanted)
+        return found
+
+    def _extend(self, wanted: Definition) -> None:
+        with self._change() as change:
+            now = change.now
+            definition = now.definition.with_added(wanted)
+            if definition is None or len(definition.aggs) == len(now.definition.aggs):
+                raise TileStoreError(f"{self.path} is of another definition: {now.definition.differences(wanted)}. Use another folder.")
+            added = [name for name in definition.aggs if name not in now.definition.aggs]
+            upto = None if now.watermark is None else now.watermark - now.watermark % now.definition.grain
+            since = dict(now.since) if upto is None else {**now.since, **dict.fromkeys(added, upto)}
+            prints = (*now.prints, now.definition.fingerprint())
+            change.save(dataclasses.replace(now, definition=definition, since=since, prints=prints, free=True))
 
     # --- what it is
 
@@ -139,9 +154,14 @@ class TileStore:
     def __len__(self) -> int:
         return sum(segment.rows for segment in self._manifest.segments)
 
-    def files(self) -> list[Path]:
+    @property
+    def since(self) -> dict[str, int]:
+        """From where on aggregations are kept that were added later, in microseconds."""
+        return dict(self._manifest.since)
+
+    def files(self) -> list[Any]:
         """The Parquet files that are the store now: for an engine that reads while others compact."""
-        return [self.path / segment.file for segment in self._manifest.segments]
+        return [self._files.path(segment.file) for segment in self._manifest.segments]
 
     def __repr__(self) -> str:
         upto = "nothing written yet" if self.watermark is None else f"complete up to {timestamp_text(self.watermark)}"
@@ -159,158 +179,124 @@ class TileStore:
         written once, when the watermark has passed its end: one that ended by the watermark of an earlier batch is refused.
         """
         upto = timestamp(watermark)
-        with locked(self.path):
-            now = self._reload()
-            if now.query is not None and now.query != query:
-                raise TileStoreError(
-                    f"{self.path} is written by the query {now.query}, and this is {query}. A store has one writer: "
-                    "use another folder, or go on from the checkpoint that this one was written with."
-                )
-            self._sweep(now)
-            if batch <= now.batch:
+        with self._change() as change:
+            if not self._takes(change.now, query, batch):
                 return False
-            table, columns = self._checked(table, now, upto)
-            added: tuple[Segment, ...] = ()
-            if table.num_rows:
-                file = f"tiles-{batch:08d}-{batch:08d}.parquet"
-                slices = segments.sorted_slices(table, self.key, self.grain)
-                added = (segments.write_segment(self.path, file, slices, now.definition.fingerprint(), batch, batch, 0, self.grain),)
-            reached = upto if now.watermark is None else max(now.watermark, upto)
-            self._save(
-                dataclasses.replace(now, query=query, batch=batch, watermark=reached, columns=columns, segments=now.segments + added)
-            )
-            self._merge_levels()
+            part, columns = Shape.of(self._files, change.now).write(self._files, table, batch, upto)
+            self._add(change, [part] if part else [], columns, upto, query=query, batch=batch, free=False)
         return True
 
-    def _checked(self, table: pa.Table, now: Manifest, upto: int) -> tuple[pa.Table, tuple[tuple[str, str], ...]]:
-        """Refuse slices that do not belong here, before anything is written."""
-        import pyarrow as pa
+    def commit(self, parts: Sequence[tuple[Segment, Columns]], *, query: str, batch: int, watermark: Any) -> bool:
+        """Add a batch whose segments other processes have put, by shape().write(); False if the batch was written before.
 
-        names = [*self.key, segments.START, *now.definition.aggs]
-        for name in names:
-            if name not in table.column_names:
-                raise TileStoreError(
-                    f"the tiles have no column {name!r}. They are {', '.join(table.column_names)}; {self.path} needs {', '.join(names)}."
-                )
-        starts = table[segments.START]
-        if not pa.types.is_timestamp(starts.type) or starts.null_count:
-            raise TileStoreError(f"slice_start is {starts.type} with {starts.null_count} nulls. It must be a timestamp without nulls.")
-        times = segments.micros(starts)
-        stamps = pa.timestamp("us", starts.type.tz)
-        ends = segments.to_arrow(times + self.grain).cast(stamps)
-        table = pa.table(
-            {name: starts.cast(stamps) if name == segments.START else table[name] for name in names[: len(self.key) + 1]}
-            | {segments.END: ends}
-            | {name: table[name] for name in now.definition.aggs}
-        )
-        columns = tuple((field.name, str(field.type)) for field in table.schema)
-        if now.columns and now.columns != columns:
-            raise TileStoreError(
-                f"the tiles have columns {dict(columns)}, and {self.path} has {dict(now.columns)}. Write tiles of one schema."
-            )
-        if not len(times):
-            return table, now.columns
-        if (times % self.grain).any():
-            off = int(times[times % self.grain != 0][0])
-            raise TileStoreError(f"a slice starts at {timestamp_text(off)}, which is not on the grain of {duration_text(self.grain)}.")
-        last, first = int(times.max()) + self.grain, int(times.min()) + self.grain
-        if last > upto:
-            raise TileStoreError(
-                f"a slice ends at {timestamp_text(last)}, after the watermark {timestamp_text(upto)}: it is not complete. "
-                "Write slices when they are final."
-            )
-        if now.watermark is not None and first <= now.watermark:
-            raise TileStoreError(
-                f"a slice ends at {timestamp_text(first)}, and {self.path} was complete up to {timestamp_text(now.watermark)} before: "
-                "a slice is written once. Nothing was written."
-            )
-        return table, columns
+        Two of them must not hold slices of one key.
+        """
+        upto = timestamp(watermark)
+        with self._change() as change:
+            if not self._takes(change.now, query, batch):
+                return False
+            shape = Shape.of(self._files, change.now)
+            for _, columns in parts:
+                shape.fit(columns)
+            columns = parts[0][1] if parts else ()
+            self._add(change, [part for part, _ in parts], columns, upto, query=query, batch=batch, free=False)
+        return True
 
-    def _merge_levels(self) -> None:
-        """Merge as a binary counter carries: the newest segments, so many of one level, become one of the next."""
-        while True:
-            newest = self._manifest.segments[-FAN:]
-            if len(newest) < FAN or len({segment.level for segment in newest}) > 1 or sum(segment.rows for segment in newest) > MOST_ROWS:
-                return
-            self._replace(newest, segments.merged(self.path, newest, self.key, self.grain), newest[0].level + 1)
+    def shape(self) -> Shape:
+        """What another process must know to write slices for commit()."""
+        return Shape.of(self._files, self._reload())
 
-    def _replace(self, old: Sequence[Segment], slices: Any, level: int) -> None:
-        """Put one segment in the place of several that are side by side; under the lock."""
-        now = self._manifest
-        first, last = old[0].first, old[-1].last
-        new: tuple[Segment, ...] = ()
-        if slices is not None and len(slices.table):
-            file = f"tiles-{first:08d}-{last:08d}.parquet"
-            if file == old[0].file:  # written anew alone: who reads the old one must not meet the new one
-                file = f"tiles-{first:08d}-{last:08d}-kept.parquet"
-            new = (segments.write_segment(self.path, file, slices, now.definition.fingerprint(), first, last, level, self.grain),)
-        at = now.segments.index(old[0])
-        self._save(dataclasses.replace(now, segments=now.segments[:at] + new + now.segments[at + len(old) :]))
-        for segment in old:
-            segments.remove_segment(self.path, segment.file)
+    def write_history(self, table: Any, *, until: Any, of: Mapping[str, Any] | None = None) -> bool:
+        """Add the slices that a batch job made of all there was before `until`; False if the store reaches that far already.
+
+        `table` is what tiles() of a batch gives: Arrow, or what can be made into it. A query that writes later goes on from
+        `until`; without one, more history may follow. `of` is kept with it: where an index notes what it is an index of.
+        """
+        upto = timestamp(until)
+        if upto % self.grain:
+            raise TileStoreError(f"until={timestamp_text(upto)} is not on the grain of {duration_text(self.grain)}. Use a multiple of it.")
+        with self._change(0) as change:
+            now = change.now
+            if now.query is not None and not now.free:
+                raise TileStoreError(f"{self.path} is written by the query {now.query}, which history can't overtake. Use another folder.")
+            if now.watermark is not None and upto <= now.watermark:
+                return False
+            part, columns = Shape.of(self._files, now).write(self._files, _as_table(table), 0, upto)
+            noted = now.table if of is None else dict(of)
+            self._add(change, [part] if part else [], columns, upto, query=None, batch=-1, free=False, table=noted)
+        return True
+
+    def release(self) -> None:
+        """Let another query go on from the watermark: the next one that writes is the writer."""
+        with self._change() as change:
+            change.save(dataclasses.replace(change.now, free=True))
+
+    def _takes(self, now: Manifest, query: str, batch: int) -> bool:
+        """Whether a query's batch is still to be written; an error where the query may not write here."""
+        if now.query == query:
+            return batch > now.batch
+        if now.query is not None and not now.free:
+            raise TileStoreError(
+                f"{self.path} is written by the query {now.query}, and this is {query}. A store has one writer: "
+                "use another folder, or go on from the checkpoint that this one was written with, or release() it first."
+            )
+        return True
+
+    def _add(self, change: Change, parts: Sequence[Segment], columns: Columns, upto: int, **changed: Any) -> None:
+        before = change.now.watermark
+        change.add(parts, columns, watermark=upto if before is None else max(before, upto), **changed)
+        change.merge_levels()
 
     def compact(self) -> int:
         """Merge all segments into one, and give how many there were.
 
         The query may go on meanwhile: it waits. Readers see the store before or after. Cost: all slices in memory once.
         """
-        with locked(self.path):
-            now = self._reload()
-            self._sweep(now)
-            if len(now.segments) > 1:
-                level = max(segment.level for segment in now.segments) + 1
-                self._replace(now.segments, segments.merged(self.path, now.segments, self.key, self.grain), level)
-            return len(now.segments)
+        with self._change() as change:
+            old = change.now.segments
+            if len(old) > 1:
+                change.merge(old, max(segment.level for segment in old) + 1)
+            return len(old)
 
     def expire(self, before: Any, *, exactly: bool = True) -> int:
         """Drop the slices that end by `before`, for good, and give how many are gone from disk.
 
-        `before` is a time, or a length of time back from the watermark, such as "90d". Units that hold both are written anew; without
-        `exactly`, only once half of their time has passed, so that it costs little to call it after every batch. Wheels see the
-        rest at once.
+        `before` is a time, or a length of time back from the watermark, such as "90d"; after the watermark it is refused. Segments
+        that hold both are written anew; without `exactly`, only once half of their time has passed, so that it costs little to call
+        it after every batch. Wheels see the rest at once.
         """
-        with locked(self.path):
-            now = self._reload()
-            self._sweep(now)
-            if now.watermark is None:
-                return 0
-            cut = _back_from(now.watermark, before)
-            cut -= cut % self.grain
-            if now.kept_from is not None and cut <= now.kept_from:
-                return 0
-            held = len(self)
-            for segment in [
-                segment for segment in now.segments if cut > (segment.start if exactly else (segment.start + segment.end) // 2)
-            ]:
-                kept = None if segment.end <= cut else segments.merged(self.path, [segment], self.key, self.grain, cut)
-                self._replace([segment], kept, segment.level)
-            self._save(dataclasses.replace(self._manifest, kept_from=cut))
-            return held - len(self)
+        with self._change() as change:
+            return change.expire(before, exactly)
 
-    def _sweep(self, now: Manifest) -> None:
-        """Delete what a process that was killed left behind: files written aside, and segments merged into others."""
-        named = {segment.file for segment in now.segments}
-        for path in self.path.glob(".tiles-*.tmp"):
-            path.unlink(missing_ok=True)
-        for path in self.path.glob("tiles-*.parquet"):
-            if path.name not in named and int(path.stem.split("-")[2]) <= now.batch:
-                segments.remove_segment(self.path, path.name)
-
-    def _save(self, manifest: Manifest) -> None:
-        manifest.save(self.path)
-        self._manifest = manifest
+    @contextlib.contextmanager
+    def _change(self, upto: int = -1) -> Iterator[Change]:
+        with Change.begin(self._files, self._reload, upto) as change:
+            try:
+                yield change
+            finally:
+                self._manifest = change.now
 
     def _reload(self) -> Manifest:
-        self._manifest = Manifest.load(self.path, self._given, self._manifest.definition)
+        self._manifest = Manifest.load(self._files, self._given, self._manifest.definition)
         return self._manifest
 
     # --- out
 
     def refresh(self) -> bool:
-        """Take in what was written since; the wheels that were opened from here get the new slices. Whether there were any."""
+        """Take in what was written since; the wheels that were opened from here get the new slices. Whether there were any.
+
+        NotRetained where slices that open wheels have not taken in were dropped meanwhile: open such wheels anew.
+        """
         before = self._manifest
         self._reload()
         self._opened = [opened for opened in self._opened if opened.wheels() is not None]
+        kept = self._manifest.kept_from
+        for opened in self._opened:
+            if kept is not None and opened.fed < min(kept, opened.end):
+                raise NotRetained(
+                    f"wheels of {self.path} were complete up to {timestamp_text(opened.fed)}, and what follows was dropped up to "
+                    f"{timestamp_text(kept)} before they took it in. They stay as they are: open new ones, and refresh more often."
+                )
         for opened in self._opened:
             # All is read before any of it goes in: wheels are brought up to date, or left as they were.
             self._feed(opened, self._retried(lambda opened=opened: list(self._read(opened.wanted(self)))))  # type: ignore[misc]
@@ -318,9 +304,7 @@ class TileStore:
 
     def keys(self) -> list[Any]:
         """The keys that have slices: a value for one key column, a tuple for several, () for none."""
-        found = self._retried(
-            lambda: [segments.segment_keys(self.path, segment, self.key, self.grain, self._print()) for segment in self._manifest.segments]
-        )
+        found = self._retried(lambda: [segment_keys(self._files, self._manifest, segment) for segment in self._manifest.segments])
         return list(dict.fromkeys(key for keys in found for key in keys))
 
     def wheels(
@@ -338,12 +322,12 @@ class TileStore:
         refuse questions about the rest. refresh() brings them up to date.
         """
         aggregation = self._aggregation(name)
-        first, last = self._bounds(start, end)
         wanted = None if keys is None else self._wanted_keys(keys)
         shape: dict[str, Any] = {} if levels is None else {"levels": tuple(levels)}
         dtype = item_type(self.columns.get(name)) if name is not None else None
 
         def build() -> KeyedWheels:
+            first, last = self._bounds(start, end, self.aggs if name is None else [name])
             made = KeyedWheels(aggregation, start=first, unit="us", grain=self.grain, dtype=dtype, **shape)
             opened = _Opened(weakref.ref(made), name, wanted, first, last)
             self._feed(opened, self._read(opened.wanted(self)))
@@ -362,18 +346,22 @@ class TileStore:
             raise TileStoreError(f"{self.path} has no aggregation {name!r}. It has {', '.join(aggs)}.")
         return aggs[name]
 
-    def _bounds(self, start: Any, end: Any) -> tuple[int, int]:
-        """The time to open, on the grain."""
+    def _bounds(self, start: Any, end: Any, names: Iterable[str]) -> tuple[int, int]:
+        """The time to open, on the grain, for some aggregations."""
         kept, span = self._manifest.kept_from, self.span
-        if self.watermark is None or (span is None and start is None):
+        if self.watermark is None or (span is None and start is None and kept is None):
             raise TileStoreError(f"{self.path} has no complete slice yet. Wait until the watermark of its stream has passed the first one.")
+        added = {name: self._manifest.since[name] for name in names if name in self._manifest.since}
+        newest = max(added, key=lambda name: added[name], default=None)
         if start is None:
-            assert span is not None
-            first = span[0] if kept is None else kept
+            first = kept if kept is not None else span[0] if span is not None else self.watermark
+            first = first if newest is None else max(first, added[newest])
         else:
             first = timestamp(start) // self.grain * self.grain
         if kept is not None and first < kept:
             raise NotRetained(f"{self.path} was told to drop what is before {timestamp_text(kept)}. Ask from there on.")
+        if newest is not None and first < added[newest]:
+            raise NotRetained(f"{self.path} keeps {newest} from {timestamp_text(added[newest])} on: it was added then. Ask from there on.")
         last = _FOREVER if end is None else -(-timestamp(end) // self.grain) * self.grain
         if last < first:
             raise ValueError(f"start {timestamp_text(first)} is after end {timestamp_text(last)}. A range is [start, end), start first.")
@@ -390,9 +378,6 @@ class TileStore:
                 raise TileStoreError(f"{key!r} is not a key of {self.path}, whose key is {columns}. Pass tuples of {width} values.")
         return wanted
 
-    def _print(self) -> str:
-        return self._manifest.definition.fingerprint()
-
     def _retried(self, read: Callable[[], T]) -> T:
         """Read; where a segment is gone because others merged it, read the manifest again and start over."""
         while True:
@@ -406,9 +391,9 @@ class TileStore:
     def _read(self, wanted: Wanted) -> Iterator[Slices]:
         needed = [segment for segment in self._manifest.segments if segment.end > wanted.start and segment.start < wanted.end]
         for segment in needed:  # all of them first: a damaged store is found out before anything is read
-            segments.check_segment(self.path, segment)
+            check_segment(self._files, segment)
         for segment in needed:
-            yield segments.read_segment(self.path, segment, self.key, self.grain, self._print(), wanted)
+            yield read_segment(self._files, self._manifest, segment, wanted)
 
     def _feed(self, opened: _Opened, found: Iterable[Slices]) -> None:
         wheels = opened.wheels()
@@ -437,11 +422,14 @@ class _Opened:
         return Wanted(self.keys, self.fed, self.end, (self.name,) if self.name is not None else tuple(store.aggs))
 
 
-def _back_from(watermark: int, before: Any) -> int:
-    """A time, or a length of time back from the watermark."""
-    if isinstance(before, dt.timedelta):
-        return watermark - duration(before)
-    if isinstance(before, str):
-        with contextlib.suppress(ValueError):
-            return watermark - duration(before)
-    return timestamp(before)
+def _as_table(tiles: Any) -> pa.Table:
+    """What tiles() gave as an Arrow table: of Arrow itself, Spark, Polars, DuckDB or pandas."""
+    import pyarrow as pa
+
+    for method in ("toArrow", "to_arrow_table", "to_arrow"):
+        if hasattr(tiles, method):
+            tiles = getattr(tiles, method)()
+            break
+    if isinstance(tiles, pa.RecordBatchReader):
+        tiles = tiles.read_all()
+    return tiles if isinstance(tiles, pa.Table) else pa.table(tiles)

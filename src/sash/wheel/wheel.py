@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from sash import codec
 from sash._core import WheelAnswers, WheelCore, WheelReader, register_hooks
 from sash.agg.base import Aggregation
 from sash.time import MICROS, Duration, duration, duration_text
-from sash.wheel.errors import Misaligned, length_text
+from sash.wheel.errors import Misaligned, length_text, time_text
 from sash.wheel.plan import Plan, explained
 
 __all__ = ["Reader", "Wheel", "WindowResult"]
@@ -427,15 +428,17 @@ def interval(self: WheelAnswers, length: Duration, *, arg: Any = None) -> Any:
     return self._interval(whole, arg)
 
 
-def group_by(self: WheelAnswers, start: Any, end: Any, every: Duration) -> list[tuple[int, Any]]:
+def group_by(self: WheelAnswers, start: Any, end: Any, every: Duration, *, tz: str | None = None) -> list[tuple[int, Any]]:
     """Give (bucket start, value) for every ``every`` from start on, empty buckets included; the last ends at ``end``.
+
+    With a time zone, ``every`` is whole days, weeks (from Monday) or months there: buckets begin at local midnights, the first at start.
 
     >>> from sash import agg
     >>> w = Wheel(agg.max(), unit="s"); _ = w.insert_many([1, 2], [0, 61]), w.advance_to(120)
     >>> w.group_by(0, 90, "30s")
     [(0, 1), (30, None), (60, 2)]
     """
-    return [(first, self.query(first, last)) for first, last in buckets(self, start, end, every)]
+    return [(first, self.query(first, last)) for first, last in buckets(self, start, end, every, tz)]
 
 
 def explain(self: WheelAnswers, start: Any, end: Any, *, clamp: bool = False) -> Plan:
@@ -454,15 +457,28 @@ def explain(self: WheelAnswers, start: Any, end: Any, *, clamp: bool = False) ->
     return explained(self, start, end, clamp)
 
 
-def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration) -> list[tuple[int, int]]:
+def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration, tz: str | None = None) -> list[tuple[int, int]]:
     """Cut [start, end) into buckets; the last ends at ``end``."""
-    step = units(self, every)
-    if step < 1:
-        raise ValueError(f"every={every!r} is not a length of time. Use at least one grain.")
     first, last = (int(read_times([t] if not isinstance(t, str) else np.array([t], "datetime64[us]"), self._unit)[0]) for t in (start, end))
     if first > last:
         self.query(first, last)  # says so
+    if tz is not None:
+        return _local_buckets(first, last, every, tz, self._unit)
+    step = units(self, every)
+    if step < 1:
+        raise ValueError(f"every={every!r} is not a length of time. Use at least one grain.")
     return [(at, min(at + step, last)) for at in range(first, last, step)]
+
+
+def _local_buckets(first: int, last: int, every: Any, tz: str, unit: int) -> list[tuple[int, int]]:
+    from sash.calendar import calendar_step, midnights, zone
+
+    inner = [at for at in midnights(first * unit, last * unit, calendar_step(every), zone(tz)) if first * unit < at < last * unit]
+    off = next((at for at in inner if at % unit), None)
+    if off is not None:
+        raise Misaligned(f"midnight in {tz} is at {time_text(off, 1)} microseconds, between two units of the wheel. Use a finer unit.")
+    edges = [first, *(at // unit for at in inner), last]
+    return list(pairwise(edges)) if first < last else []
 
 
 def units(self: WheelAnswers, length: Duration) -> int:
