@@ -171,3 +171,53 @@ def test_it_starts_neither_spark_nor_pandas(store):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_days_of_a_time_zone_begin_at_its_midnights(capsys, tmp_path):
+    start, hours = 1_711_580_400_000_000, 24 * 7  # 2024-03-27 23:00 UTC, midnight in Berlin; the clock changes on the 31st
+    store = TileStore.create(tmp_path / "days", aggs={"n": agg.count()}, grain="1h")
+    at = pa.array([start + h * 60 * MINUTE for h in range(hours)]).cast(UTC)
+    store.write_history(pa.table({"slice_start": at, "n": [1] * hours}), until=start + hours * 60 * MINUTE)
+    rows = as_json(capsys, tmp_path / "days", "--by", "1d", "--tz", "Europe/Berlin")["rows"]
+    assert [(r["time"], r["n"]) for r in rows] == [
+        ("2024-03-28 00:00+01:00", 24),
+        ("2024-03-29 00:00+01:00", 24),
+        ("2024-03-30 00:00+01:00", 24),
+        ("2024-03-31 00:00+01:00", 23),
+        ("2024-04-01 00:00+02:00", 24),
+        ("2024-04-02 00:00+02:00", 24),
+        ("2024-04-03 00:00+02:00", 24),
+        ("2024-04-04 00:00+02:00", 1),
+    ]
+    rows = as_json(capsys, tmp_path / "days", "--by", "1w", "--tz", "Europe/Berlin", "--from", "2024-03-31")["rows"]
+    assert [(r["time"], r["n"]) for r in rows] == [("2024-03-31 00:00+01:00", 23), ("2024-04-01 00:00+02:00", 73)]
+    rows = as_json(capsys, tmp_path / "days", "--by", "1 month", "--tz", "Europe/Berlin")["rows"]
+    assert [r["n"] for r in rows] == [95, 73]
+    for options, says in (
+        (["--by", "1 month"], "months and years have no fixed length"),
+        (["--by", "2h", "--tz", "Europe/Berlin"], "no length of a calendar"),
+        (["--by", "1d", "--tz", "Europe/Nowhere"], "is no time zone"),
+        (["--by", "1d", "--tz", "Asia/Kolkata"], "not a multiple of the wheel's grain"),
+    ):
+        code, _, err = ask(capsys, tmp_path / "days", *options)
+        assert code == 1
+        assert says in err
+
+
+def test_an_aggregation_that_was_added_later_is_answered_from_then_on(capsys, tmp_path):
+    store = TileStore.create(tmp_path / "s", aggs={"n": agg.count()}, grain="1h")
+    hour = 60 * MINUTE
+    store.write_history(pa.table({"slice_start": pa.array([0, hour]).cast(UTC), "n": [1, 2]}), until=2 * hour)
+    store = TileStore.create(tmp_path / "s", aggs={"n": agg.count(), "s": agg.sum("v")}, grain="1h")
+    store.write_history(pa.table({"slice_start": pa.array([2 * hour]).cast(UTC), "n": [4], "s": [8]}), until=3 * hour)
+    assert as_json(capsys, tmp_path / "s", "--agg", "n")["rows"] == [{"n": 7}]
+    assert as_json(capsys, tmp_path / "s", "--agg", "s")["rows"] == [{"s": 8}]
+    document = as_json(capsys, tmp_path / "s", "--agg", "s", "--from", "1970-01-01")
+    assert document["notes"] == ["--from 1970-01-01 00:00 is before the first tile: the answer begins at 1970-01-01 02:00"]
+
+
+def test_a_store_on_no_file_system_is_one_line(capsys):
+    code, _, err = ask(capsys, "foo://bucket/tiles")
+    assert code == 1
+    assert "is on no file system" in err
+    assert err.count("\n") == 1

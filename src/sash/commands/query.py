@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.errors import DefinitionError
 from sash.time import timestamp_text
-from sash.wheel.questions import bounds, flat, key_cells, key_of, key_text, moment, names_of, series, show_times, step_of
+from sash.wheel.questions import bounds, flat, key_cells, key_of, key_text, moment, names_of, series, show_times, step_of, time_cell
 
 if TYPE_CHECKING:
     from sash.wheel import TileStore
@@ -24,7 +24,7 @@ __all__ = ["Answer", "Question", "add_arguments", "ask", "run"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `sash query`."""
-    parser.add_argument("store", type=Path, metavar="STORE", help="the folder of a tile store")
+    parser.add_argument("store", metavar="STORE", help="the folder of a tile store: a path, or s3://, gs://, abfs://, hdfs://")
     parser.add_argument("--agg", action="append", metavar="NAME", help="which aggregation; several times for several (default: all)")
     parser.add_argument(
         "--key", action="append", metavar="KEY", help="which key, values of several columns as A,B; several times for several"
@@ -34,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", dest="end", metavar="TIME", help="up to and without this time (default: the watermark)")
     parser.add_argument("--by", metavar="LENGTH", help="a row for every 1h, 1d, ... of that time")
+    parser.add_argument(
+        "--tz", metavar="ZONE", help="--by 1d, 1w or '1 month' from midnight to midnight in e.g. Europe/Berlin; --from and --to too"
+    )
     parser.add_argument("--top", type=int, metavar="N", help="the N keys of the largest values")
     parser.add_argument("--keys", action="store_true", help="list the keys that the store has")
     parser.add_argument("--explain", action="store_true", help="say how the answer is put together, and what was rejected")
@@ -51,6 +54,7 @@ class Question(NamedTuple):
     by: str | None = None
     top: int | None = None
     explain: bool = False
+    tz: str | None = None
 
 
 class Answer(NamedTuple):
@@ -76,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         for name in map(key_text, store.keys()):
             print(name)
         return 0
-    answer = ask(store, Question(args.agg, args.key, args.start, args.end, args.by, args.top, args.explain))
+    answer = ask(store, Question(args.agg, args.key, args.start, args.end, args.by, args.top, args.explain, args.tz))
     if args.plot:
         from sash.commands.charts import chart
 
@@ -91,11 +95,12 @@ def ask(store: TileStore, question: Question) -> Answer:
     keys = None if question.keys is None else [key_of(store, text, "--key") for text in question.keys]
     start, end, notes = bounds(
         store,
-        None if question.start is None else moment(store, question.start, "--from"),
-        None if question.end is None else moment(store, question.end, "--to"),
+        None if question.start is None else moment(store, question.start, "--from", question.tz),
+        None if question.end is None else moment(store, question.end, "--to", question.tz),
         ("--from", "--to"),
+        names,
     )
-    every = None if question.by is None else step_of(store, question.by, "--by")
+    every = None if question.by is None else step_of(store, question.by, "--by", question.tz)
     opened = time.perf_counter()
     wheels = {name: store.wheels(name, keys=keys, start=start, end=end) for name in names}
     begun = time.perf_counter()
@@ -111,9 +116,11 @@ def ask(store: TileStore, question: Question) -> Answer:
         rows = []
         for key in keys if keys is not None else [None]:
             cells = [] if keys is None else key_cells(store, key)
-            answers = [series(w, key, keys is None, start, end, every) for w in wheels.values()]
+            answers = [series(w, key, keys is None, start, end, every, question.tz) for w in wheels.values()]
             shown = [show_times(store, name, [value for _, value in one]) for name, one in zip(names, answers, strict=True)]
-            rows += [[*cells, *([timestamp_text(at)] if every else []), *row] for (at, _), *row in zip(answers[0], *shown, strict=True)]
+            rows += [
+                [*cells, *([time_cell(at, question.tz)] if every else []), *row] for (at, _), *row in zip(answers[0], *shown, strict=True)
+            ]
         columns = [*([] if keys is None else store.key), *(["time"] if every else []), *names]
     done = time.perf_counter()
     plan = ""

@@ -20,7 +20,20 @@ if TYPE_CHECKING:
     from sash.wheel.keyed_wheels import KeyedWheels
     from sash.wheel.tile_store import TileStore
 
-__all__ = ["bounds", "complete_to", "flat", "key_cells", "key_of", "key_text", "moment", "names_of", "series", "show_times", "step_of"]
+__all__ = [
+    "bounds",
+    "complete_to",
+    "flat",
+    "key_cells",
+    "key_of",
+    "key_text",
+    "moment",
+    "names_of",
+    "series",
+    "show_times",
+    "step_of",
+    "time_cell",
+]
 
 _YEARS: Final = tuple(timestamp(dt.datetime(year, 1, 1)) for year in (1, 9999))  # what can be written as a date
 
@@ -78,14 +91,17 @@ def complete_to(store: TileStore) -> int:
     return store.watermark // store.grain * store.grain
 
 
-def moment(store: TileStore, text: str, option: str, *, cut: bool = False) -> int:
-    """A time on the grain, or a length of time back from the watermark; with `cut`, the slice that a time lies in begins there."""
+def moment(store: TileStore, text: str, option: str, tz: str | None = None, *, cut: bool = False) -> int:
+    """A time on the grain, there where a time zone is given, or a length of time back from the watermark.
+
+    With `cut`, the slice that a time lies in begins there.
+    """
     complete = complete_to(store)
     try:
         back = duration(text)
     except ValueError:
         try:
-            at = timestamp(text)
+            at = timestamp(text if tz is None else _local(text, tz))
         except (ValueError, OverflowError) as error:
             raise DefinitionError(f"{option}: {error} Or a length of time back from the watermark, e.g. 7d.") from None
         if at % store.grain and not cut:
@@ -99,11 +115,25 @@ def moment(store: TileStore, text: str, option: str, *, cut: bool = False) -> in
     return (store.watermark - back) // store.grain * store.grain
 
 
-def bounds(store: TileStore, start: int | None, end: int | None, options: tuple[str, str]) -> tuple[int, int, list[str]]:
-    """The time that is asked about, inside what there is; what had to be left out is said."""
+def _local(text: str, tz: str) -> dt.datetime | str:
+    """A time without an offset as one of a time zone."""
+    from sash.calendar import zone
+
+    try:
+        at = dt.datetime.fromisoformat(text.strip())
+    except ValueError:
+        return text  # said by whoever reads it
+    return at if at.tzinfo is not None else at.replace(tzinfo=zone(tz))
+
+
+def bounds(
+    store: TileStore, start: int | None, end: int | None, options: tuple[str, str], names: Iterable[str] = ()
+) -> tuple[int, int, list[str]]:
+    """The time that is asked about, inside what there is of some aggregations; what had to be left out is said."""
     complete = complete_to(store)
     assert store.span is not None
     first = store.kept_from if store.kept_from is not None else store.span[0]
+    first = max([first, *(store.since[name] for name in names if name in store.since)])
     start, end = first if start is None else start, complete if end is None else end
     notes = []
     if end > complete:
@@ -120,8 +150,16 @@ def bounds(store: TileStore, start: int | None, end: int | None, options: tuple[
     return start, end, notes
 
 
-def step_of(store: TileStore, text: str, option: str) -> int:
-    """A length of time that is a multiple of the grain."""
+def step_of(store: TileStore, text: str, option: str, tz: str | None = None) -> int | str:
+    """A length of time that is a multiple of the grain; with a time zone, days, weeks or months there, as text."""
+    if tz is not None:
+        from sash.calendar import calendar_step, zone
+
+        try:
+            calendar_step(text), zone(tz)
+        except ValueError as error:
+            raise DefinitionError(f"{option}: {error}") from None
+        return text
     try:
         every = duration(text)
     except ValueError as error:
@@ -134,8 +172,13 @@ def step_of(store: TileStore, text: str, option: str) -> int:
 # --- what comes out
 
 
-def series(wheels: KeyedWheels, key: Any, together: bool, start: int, end: int, every: int | None) -> list[tuple[int, Any]]:
+def series(
+    wheels: KeyedWheels, key: Any, together: bool, start: int, end: int, every: int | str | None, tz: str | None = None
+) -> list[tuple[int, Any]]:
     """(time, value) of a key, or of all keys together, for every step of a range; without steps, one for all of it."""
+    if tz is not None and every is not None:
+        return wheels.group_by_all(start, end, str(every), tz=tz) if together else wheels.group_by(key, start, end, str(every), tz=tz)
+    assert not isinstance(every, str)
     if every is None:
         return [(start, wheels.query_all(start, end) if together else wheels.query(key, start, end))]
     first = start - start % every  # buckets begin at multiples, as everywhere; the first may be cut
@@ -145,6 +188,16 @@ def series(wheels: KeyedWheels, key: Any, together: bool, start: int, end: int, 
         return head
     rest: list[tuple[int, Any]] = wheels.group_by_all(whole, end, every) if together else wheels.group_by(key, whole, end, every)
     return head + rest
+
+
+def time_cell(time: int, tz: str | None = None) -> str:
+    """A time as text: UTC, or with its offset where a time zone is given."""
+    if tz is None:
+        return timestamp_text(time)
+    from sash.calendar import zone
+
+    at = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=time)
+    return at.astimezone(zone(tz)).isoformat(" ", "minutes" if time % 60_000_000 == 0 else "auto")
 
 
 def key_cells(store: TileStore, key: Any) -> list[Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sash.wheel.keyed_wheels import KeyedWheels
 
-__all__ = ["insert", "item_type"]
+__all__ = ["insert", "item_type", "partials_of"]
 
 
 def item_type(column: str | None) -> str | None:
@@ -34,9 +34,9 @@ def insert(wheels: KeyedWheels, aggs: Mapping[str, Aggregation], name: str | Non
     if not len(slices.times):
         return
     if name is None:
-        partials: Any = {part: _partials(a, slices.columns[part]) for part, a in aggs.items()}
+        partials: Any = {part: partials_of(a, slices.columns[part]) for part, a in aggs.items()}
     else:
-        partials = _partials(aggs[name], slices.columns[name])
+        partials = partials_of(aggs[name], slices.columns[name])
     wheels.insert_slices(_keys(slices), slices.times, partials)
 
 
@@ -59,7 +59,7 @@ def _as_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column if plain or t.is_large_string(kind) or t.is_large_binary(kind) else column.cast(pa.string())
 
 
-def _partials(aggregation: Aggregation, column: pa.ChunkedArray) -> Any:
+def partials_of(aggregation: Aggregation, column: pa.ChunkedArray) -> Any:
     """A column of partials as wheels take it: numbers as they are, a mapping of columns for a struct, else Python's partials."""
     import pyarrow as pa
     import pyarrow.types as t

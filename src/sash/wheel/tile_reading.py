@@ -45,7 +45,7 @@ from sash.wheel.tile_segments import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MissingSegment", "Wanted", "check_segment", "merged", "read_segment", "segment_keys"]
+__all__ = ["MissingSegment", "Wanted", "check_segment", "merged", "read_segment", "segment_keys", "segment_schema"]
 
 _TAIL: Final = 1 << 16  # bytes that are read of a segment's end at once: most footers fit
 _GAP: Final = 1 << 16  # bytes between two pieces that are read with them rather than in a second request
@@ -250,6 +250,12 @@ def read_segment(files: Files, manifest: Manifest, segment: Segment, wanted: Wan
         inside = np.flatnonzero((times >= wanted.start) & (times < wanted.end))
         table, times, codes = table.take(to_arrow(inside)), times[inside], codes[inside]
     return Slices([keys[name].take(to_arrow(chosen)) for name in names], len(chosen), codes, times, table.select(list(wanted.columns)))
+
+
+def segment_schema(files: Files, manifest: Manifest, segment: Segment) -> pa.Schema:
+    """The columns of a segment and their types."""
+    with _guarded(files, segment):
+        return _Opened(files, manifest, segment).metadata.schema.to_arrow_schema().remove_metadata()
 
 
 def segment_keys(files: Files, manifest: Manifest, segment: Segment) -> list[Any]:

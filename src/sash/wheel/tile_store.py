@@ -18,8 +18,9 @@ from sash.wheel.tile_changes import Change, Columns, Shape
 from sash.wheel.tile_columns import insert, item_type
 from sash.wheel.tile_files import FOLDER, files_of
 from sash.wheel.tile_manifest import Definition, Manifest, Segment, exists
-from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, read_segment, segment_keys
+from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, read_segment, segment_keys, segment_schema
 from sash.wheel.tile_segments import Slices
+from sash.wheel.tile_table import Steps, check_names, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -337,6 +338,59 @@ class TileStore:
             return made
 
         return self._retried(build)
+
+    def table(
+        self,
+        by: Any = None,
+        keys: Iterable[Any] | None = None,
+        start: Any = None,
+        end: Any = None,
+        aggs: Iterable[str] | None = None,
+        *,
+        tz: str | None = None,
+    ) -> pa.Table:
+        """Give the values of some keys and some time as an Arrow table: a row per key and step that holds something.
+
+        `by` is the step, a multiple of the grain, which it is where none is given; with a time zone, whole days, weeks or months
+        there. The columns are the key's, `slice_start`, `slice_end`, and one per aggregation; rows are by key, then time. Steps begin
+        at multiples of their length; the first and the last are cut where the range is.
+
+        Cost: one combine per slice, all slices of the range in memory.
+
+        >>> import tempfile, pyarrow as pa
+        >>> from sash import agg
+        >>> store = TileStore.create(tempfile.mkdtemp() + "/fares", aggs={"fare": agg.mean("fare")}, grain="1m", key="zone")
+        >>> fares = pa.array([{"sum": 6.0, "count": 3}, {"sum": 4.0, "count": 1}])
+        >>> at = pa.array([0, 60_000_000], pa.timestamp("us", "UTC"))
+        >>> store.write(pa.table({"zone": ["a", "a"], "slice_start": at, "fare": fares}), query="q", batch=0, watermark=120_000_000)
+        True
+        >>> store.table(by="1h").select(["zone", "fare"]).to_pylist()
+        [{'zone': 'a', 'fare': 2.5}]
+        """
+        names = check_names(self, aggs)
+        steps = Steps(by, self.grain, tz)
+        wanted = None if keys is None else self._wanted_keys(keys)
+
+        def build() -> pa.Table:
+            first, last = self._bounds(start, end, names)
+            last = max(min(last, self._complete()), first)
+            if start is None and self.kept_from is None and not any(name in self._manifest.since for name in names):
+                first = int(steps.edges(first, first)[0])  # nothing is before: the first step is whole
+            found = list(self._read(Wanted(wanted, first, last, tuple(names))))
+            return table_of(found, self.schema(), self.key, {name: self.aggs[name] for name in names}, steps, first, last)
+
+        return self._retried(build)
+
+    def schema(self) -> pa.Schema:
+        """The columns of the tiles and their Arrow types: keys, `slice_start`, `slice_end`, partials."""
+        if not self._manifest.segments:
+            raise TileStoreError(f"{self.path} has no slice yet, so its columns have no type. Wait until one is written.")
+        newest = max(self._manifest.segments, key=lambda segment: segment.end)
+        return self._retried(lambda: segment_schema(self._files, self._manifest, newest))
+
+    def _complete(self) -> int:
+        assert self.watermark is not None
+        return self.watermark // self.grain * self.grain
 
     def _aggregation(self, name: str | None) -> Aggregation:
         aggs = self._manifest.definition.aggs
