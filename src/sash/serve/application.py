@@ -108,13 +108,19 @@ def application(
     return _Server(served, Guard(token, hosts), limits, pipelines).app()
 
 
+def _name_of(path: str | Path) -> str:
+    """The last name of a path, or of a URI."""
+    text = str(path)
+    return text.partition("?")[0].rstrip("/").rpartition("/")[2] if "://" in text else Path(path).resolve().name
+
+
 def named(stores: Any) -> dict[str, str | Path | TileStore]:
     """Stores by name: as a mapping says, else by the names of their folders."""
     if isinstance(stores, Mapping):
         found = list(stores.items())
     else:
         several = [stores] if isinstance(stores, str | Path | TileStore) else list(stores)
-        found = [((one.path if isinstance(one, TileStore) else Path(one).resolve()).name, one) for one in several]
+        found = [(_name_of(one.path if isinstance(one, TileStore) else one), one) for one in several]
     out: dict[str, str | Path | TileStore] = {}
     for name, place in found:
         if not isinstance(name, str) or not _NAME.fullmatch(name):

@@ -86,11 +86,9 @@ def files_of(path: str | os.PathLike[str]) -> Files:
             raise TileStoreError(f"{text!r} names a host. Write file:///path, with three slashes, or a plain path.")
         return Here(Path(unquote(parsed.path)))
     import pyarrow as pa
-    import pyarrow.fs as fs
 
-    uri = re.sub(r"^s3[an]://", "s3://", text)
     try:
-        system, root = fs.FileSystem.from_uri(uri)
+        system, root = _from_uri(re.sub(r"^s3[an]://", "s3://", text))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TileStoreError(
             f"{text!r} is on no file system that can be reached: {error}. Use a plain path, s3://, gs://, abfs:// or hdfs://."
@@ -98,6 +96,12 @@ def files_of(path: str | os.PathLike[str]) -> Files:
     if system.type_name == "mock":
         raise TileStoreError(f"{text!r} is on no file system. Use a plain path, s3://, gs://, abfs:// or hdfs://.")
     return Elsewhere(system, root, text)
+
+
+def _from_uri(uri: str) -> tuple[pyarrow.fs.FileSystem, str]:
+    import pyarrow.fs as fs
+
+    return fs.FileSystem.from_uri(uri)  # type: ignore[no-any-return]
 
 
 class Here:
@@ -288,14 +292,15 @@ class _Claim:
     """A lease: a file that says who changes the store.
 
     A writer puts its claim, then lists all claims. Where it sees another, it takes its own back and tries again later. Of two that
-    claim at once, at least one sees the other: two never hold the lease. A claim is dead when a newer file is LEASE seconds newer, by
-    the clock of the file system alone. A writer that was paused so long finds its own claim gone and gives up; what is required is
-    that it is not paused as long between `keep` and the end of its next put.
+    claim at once, at least one sees the other: two never hold the lease. A claim is dead when another one is LEASE seconds newer, by
+    the clock of the file system alone; then others may delete it. A writer that was at work for half as long makes sure of its claim
+    before it puts the manifest. What is required is that it is not paused for the other half before that put has ended.
     """
 
     def __init__(self, files: Elsewhere) -> None:
         self.files = files
         self.name = f"claim-{secrets.token_hex(8)}"
+        self._put_at = 0.0
 
     def take(self) -> None:
         """Wait for the lease; TileStoreError where another keeps it."""
@@ -315,6 +320,8 @@ class _Claim:
 
     def keep(self) -> None:
         """Make sure of the lease right before the manifest is put."""
+        if time.monotonic() - self._put_at < LEASE / 2:
+            return  # nobody takes it for dead
         try:
             self.files.size(f"{FOLDER}/{self.name}")
         except FileNotFoundError:
@@ -334,6 +341,7 @@ class _Claim:
 
     def _put(self) -> None:
         self.files.make()
+        self._put_at = time.monotonic()
         self.files._write(self.files._at(f"{FOLDER}/{self.name}"), str(os.getpid()).encode())
 
     def _others(self) -> list[str]:
