@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.errors import DefinitionError
 from sash.time import timestamp_text
-from sash.wheel.questions import bounds, flat, key_cells, key_of, key_text, moment, names_of, series, show_times, step_of, time_cell
+from sash.wheel.questions import (
+    bounds,
+    flat,
+    key_cells,
+    key_of,
+    key_text,
+    local_step,
+    moment,
+    names_of,
+    series,
+    show_times,
+    step_of,
+    time_cell,
+)
 
 if TYPE_CHECKING:
     from sash.wheel import TileStore
@@ -100,7 +113,9 @@ def ask(store: TileStore, question: Question) -> Answer:
         ("--from", "--to"),
         names,
     )
-    every = None if question.by is None else step_of(store, question.by, "--by", question.tz)
+    every: int | str | None = None
+    if question.by is not None:
+        every = step_of(store, question.by, "--by") if question.tz is None else local_step(question.by, "--by", question.tz)
     opened = time.perf_counter()
     wheels = {name: store.wheels(name, keys=keys, start=start, end=end) for name in names}
     begun = time.perf_counter()

@@ -42,7 +42,7 @@ class View(NamedTuple):
 class _Whole:
     """The wheels of one aggregation over all keys, with the store they are fed from."""
 
-    def __init__(self, path: Path, aggs: Mapping[str, Any], name: str) -> None:
+    def __init__(self, path: Path | str, aggs: Mapping[str, Any], name: str) -> None:
         self.store = TileStore(path, aggs)
         self.wheels = self.store.wheels(name)
 

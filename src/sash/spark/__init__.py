@@ -22,6 +22,7 @@ from sash.spark.listener import listen  # noqa: E402
 from sash.spark.metrics import metrics  # noqa: E402
 from sash.spark.session import session  # noqa: E402
 from sash.spark.state import read_state  # noqa: E402
-from sash.spark.tile_sink import tile_sink  # noqa: E402
+from sash.spark.tile_sink import tile_sink, write_history  # noqa: E402
+from sash.spark.tile_source import register  # noqa: E402
 
-__all__ = ["explain", "listen", "metrics", "read_state", "rolling", "session", "tile_sink", "tiles", "windows"]
+__all__ = ["explain", "listen", "metrics", "read_state", "register", "rolling", "session", "tile_sink", "tiles", "windows", "write_history"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sash.errors import DefinitionError
 from sash.spark.java import find_java
+from sash.spark.tile_source import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,9 @@ def session(app: str = "sash", **conf: Any) -> SparkSession:
         local = master if master.startswith("local") else None
     for name, value in (_defaults(local) | settings).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
 
 
 def _full_name(name: str) -> str:

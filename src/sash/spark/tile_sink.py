@@ -1,25 +1,32 @@
-"""Tiles from a stream into a tile store: a segment per micro-batch, written once however often Spark runs the batch."""
+"""Tiles from Spark into a tile store: the executors that hold the slices put them, the driver puts the manifest.
+
+Only the names and sizes of files reach the driver. A batch is written once, however often Spark runs it: what a task that failed
+left behind is deleted by a later change of the store.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from sash.errors import DefinitionError
+from sash.time import timestamp
 from sash.wheel import TileStore
+from sash.wheel.tile_changes import Part, Shape
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
 def tile_sink(store: TileStore, checkpoint: str, retention: Any = None) -> Callable[[DataFrame, int], None]:
     """Give the function for foreachBatch that writes the result of tiles() to a store.
 
-    `checkpoint` is the query's: it holds the query's id and, before a batch runs, the watermark that the batch brings. The slices
-    of a micro-batch pass through the driver. With `retention`, slices that long before the watermark are dropped.
+    `checkpoint` is the query's: it holds the query's id and, before a batch runs, the watermark that the batch brings. Every
+    executor must reach the store's path. With `retention`, slices that long before the watermark are dropped.
 
     >>> tiles(df, ...).writeStream.foreachBatch(tile_sink(store, "cp")).option("checkpointLocation", "cp").start()  # doctest: +SKIP
     """
@@ -29,11 +36,46 @@ def tile_sink(store: TileStore, checkpoint: str, retention: Any = None) -> Calla
         query = json.loads(_text(spark, f"{checkpoint}/metadata"))["id"]
         # The offset log: a version, then what Spark noted of the batch, then an offset per source.
         noted = json.loads(_text(spark, f"{checkpoint}/offsets/{batch}").splitlines()[1])
-        store.write(df.toArrow(), query=query, batch=batch, watermark=int(noted["batchWatermarkMs"]) * 1000)
+        upto = int(noted["batchWatermarkMs"]) * 1000
+        if store.awaits(query, batch):  # no job for a batch that is there, or that may not be written
+            store.commit(_put(df, store, batch, upto), query=query, batch=batch, watermark=upto)
         if retention is not None:
             store.expire(retention, exactly=False)
 
     return write
+
+
+def write_history(store: TileStore, df: DataFrame, *, until: Any) -> bool:
+    """Add the slices that tiles() made of a batch DataFrame to a store, as store.write_history() does, by the executors.
+
+    >>> write_history(store, tiles(history, ...), until="2024-03-01")  # doctest: +SKIP
+    """
+    upto = timestamp(until)
+    store.refresh()
+    if store.watermark is not None and upto <= store.watermark:
+        return False
+    return store.write_history(_put(df, store, 0, upto), until=upto)
+
+
+def _put(df: DataFrame, store: TileStore, batch: int, upto: int) -> list[Part]:
+    """Let each task put its slices; one key's are in one task."""
+    shape, path = store.shape(), str(store.path)
+    rows = df.mapInArrow(_putter(path, shape, batch, upto), "part string").collect()
+    return [Part.read(row["part"]) for row in rows]
+
+
+def _putter(path: str, shape: Shape, batch: int, upto: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def put(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        from sash.wheel.tile_files import files_of
+
+        held = [rows for rows in batches if rows.num_rows]
+        if held:
+            part = shape.write(files_of(path), pa.Table.from_batches(held), batch, upto)
+            yield pa.RecordBatch.from_pydict({"part": [part.text()]})
+
+    return put
 
 
 def _text(spark: SparkSession, path: str) -> str:

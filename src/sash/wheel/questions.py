@@ -27,6 +27,7 @@ __all__ = [
     "key_cells",
     "key_of",
     "key_text",
+    "local_step",
     "moment",
     "names_of",
     "series",
@@ -150,16 +151,19 @@ def bounds(
     return start, end, notes
 
 
-def step_of(store: TileStore, text: str, option: str, tz: str | None = None) -> int | str:
-    """A length of time that is a multiple of the grain; with a time zone, days, weeks or months there, as text."""
-    if tz is not None:
-        from sash.calendar import calendar_step, zone
+def local_step(text: str, option: str, tz: str) -> str:
+    """Days, weeks or months of a time zone, as they were written."""
+    from sash.calendar import calendar_step, zone
 
-        try:
-            calendar_step(text), zone(tz)
-        except ValueError as error:
-            raise DefinitionError(f"{option}: {error}") from None
-        return text
+    try:
+        calendar_step(text), zone(tz)
+    except ValueError as error:
+        raise DefinitionError(f"{option}: {error}") from None
+    return text
+
+
+def step_of(store: TileStore, text: str, option: str) -> int:
+    """A length of time that is a multiple of the grain."""
     try:
         every = duration(text)
     except ValueError as error:

@@ -9,21 +9,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime as dt
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sash.time import duration, duration_text, timestamp, timestamp_text
 from sash.wheel import tile_segments as segments
 from sash.wheel.errors import TileStoreError
 from sash.wheel.tile_files import FOLDER, Files, Lease
 from sash.wheel.tile_manifest import Manifest, Segment
-from sash.wheel.tile_reading import check_segment, merged
+from sash.wheel.tile_reading import MissingSegment, check_segment, merged
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Change", "Columns", "Shape", "back_from"]
+__all__ = ["Change", "Columns", "Part", "Shape", "back_from"]
 
 FAN: Final = 8  # so many segments of a level become one of the next: a store of n batches has O(log n) segments
 MOST_ROWS: Final = 8_000_000  # a merge that would be larger waits for compact(): it happens inside a micro-batch
@@ -32,6 +33,23 @@ _TILES: Final = re.compile(r"\.?(tiles-\d+-(\d+)(?:-\w+)?)\.(?:parquet|index)(?:
 _ASIDE: Final = re.compile(r"\.?manifest\.json\..*tmp$")
 
 Columns = tuple[tuple[str, str], ...]
+
+
+class Part(NamedTuple):
+    """What one process has put for a change."""
+
+    segment: Segment | None
+    columns: Columns
+
+    def text(self) -> str:
+        """Write it as text, to be sent to the process that changes the manifest."""
+        return json.dumps([None if self.segment is None else dataclasses.asdict(self.segment), self.columns])
+
+    @classmethod
+    def read(cls, text: str) -> Part:
+        """Read what text() wrote."""
+        segment, columns = json.loads(text)
+        return cls(None if segment is None else Segment(**segment), tuple((name, kind) for name, kind in columns))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,13 +70,13 @@ class Shape:
         d = now.definition
         return cls(str(files), d.keys, tuple(d.aggs), d.grain, d.fingerprint(), now.columns, now.watermark)
 
-    def write(self, files: Files, table: pa.Table, batch: int, upto: int) -> tuple[Segment | None, Columns]:
-        """Check slices and put them as a segment, which no manifest names yet; None where there are none."""
+    def write(self, files: Files, table: pa.Table, batch: int, upto: int) -> Part:
+        """Check slices and put them as a segment, which no manifest names yet; there is none where there are no slices."""
         table, columns = self._checked(table, upto)
         if not table.num_rows:
-            return None, columns
+            return Part(None, columns)
         slices = segments.sorted_slices(table, self.keys, self.grain, once=True)
-        return segments.write_segment(files, slices, self.fingerprint, batch, batch, 0, self.grain), columns
+        return Part(segments.write_segment(files, slices, self.fingerprint, batch, batch, 0, self.grain), columns)
 
     def _checked(self, table: pa.Table, upto: int) -> tuple[pa.Table, Columns]:
         """Refuse slices that do not belong here, before anything is written."""
@@ -135,19 +153,34 @@ class Change:
         for file in gone:
             segments.remove_segment(self.files, file)
 
-    def add(self, parts: Sequence[Segment], columns: Columns, **changed: Any) -> None:
+    def add(self, parts: Sequence[Part], **changed: Any) -> None:
         """Take in segments that were put for this change."""
-        for part in parts:  # whoever put them may have put them on a disk of its own
-            check_segment(self.files, part)
         known = dict(self.now.columns)
-        found = (*self.now.columns, *((name, kind) for name, kind in columns if name not in known))
-        self.save(dataclasses.replace(self.now, segments=(*self.now.segments, *parts), columns=found, **changed))
+        shape = Shape.of(self.files, self.now)
+        for part in parts:
+            if part.segment is None:
+                continue
+            shape.fit(part.columns)
+            try:
+                check_segment(self.files, part.segment)
+            except MissingSegment:
+                raise TileStoreError(
+                    f"{self.files.path(part.segment.file)} was put by another process and is not there. Use a path that all machines share."
+                ) from None
+            known |= {name: kind for name, kind in part.columns if name not in known}
+            shape = dataclasses.replace(shape, columns=tuple(known.items()))
+        new = tuple(part.segment for part in parts if part.segment is not None)
+        self.save(dataclasses.replace(self.now, segments=(*self.now.segments, *new), columns=tuple(known.items()), **changed))
 
     def merge_levels(self) -> None:
         """Merge as a binary counter carries: the newest segments, so many of one level, become one of the next."""
         while True:
-            newest = self.now.segments[-FAN:]
-            if len(newest) < FAN or len({segment.level for segment in newest}) > 1 or sum(segment.rows for segment in newest) > MOST_ROWS:
+            held = self.now.segments
+            run = next((i for i, segment in enumerate(reversed(held)) if segment.level != held[-1].level), len(held))
+            newest = held[len(held) - run :]  # more than FAN where many processes wrote one batch
+            if sum(segment.rows for segment in newest) > MOST_ROWS:
+                newest = newest[-FAN:]
+            if len(newest) < FAN or sum(segment.rows for segment in newest) > MOST_ROWS:
                 return
             self.merge(newest, newest[0].level + 1)
 

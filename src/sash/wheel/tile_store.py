@@ -14,13 +14,13 @@ from sash.time import duration, duration_text, timestamp, timestamp_text
 from sash.wheel import tile_segments as segments
 from sash.wheel.errors import NotRetained, TileStoreError
 from sash.wheel.keyed_wheels import KeyedWheels
-from sash.wheel.tile_changes import Change, Columns, Shape
+from sash.wheel.tile_changes import Change, Part, Shape
 from sash.wheel.tile_columns import insert, item_type
 from sash.wheel.tile_files import FOLDER, files_of
-from sash.wheel.tile_manifest import Definition, Manifest, Segment, exists
+from sash.wheel.tile_manifest import Definition, Manifest, exists
 from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, read_segment, segment_keys, segment_schema
 from sash.wheel.tile_segments import Slices
-from sash.wheel.tile_table import Steps, check_names, table_of
+from sash.wheel.tile_table import Steps, check_names, lowered_type, shown_type, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -156,6 +156,11 @@ class TileStore:
         return sum(segment.rows for segment in self._manifest.segments)
 
     @property
+    def index_of(self) -> dict[str, Any] | None:
+        """Of which table it is an index, as `sash index` noted it; None where it is of a stream."""
+        return None if self._manifest.table is None else dict(self._manifest.table)
+
+    @property
     def since(self) -> dict[str, int]:
         """From where on aggregations are kept that were added later, in microseconds."""
         return dict(self._manifest.since)
@@ -183,11 +188,11 @@ class TileStore:
         with self._change() as change:
             if not self._takes(change.now, query, batch):
                 return False
-            part, columns = Shape.of(self._files, change.now).write(self._files, table, batch, upto)
-            self._add(change, [part] if part else [], columns, upto, query=query, batch=batch, free=False)
+            part = Shape.of(self._files, change.now).write(self._files, table, batch, upto)
+            self._add(change, [part], upto, query=query, batch=batch, free=False)
         return True
 
-    def commit(self, parts: Sequence[tuple[Segment, Columns]], *, query: str, batch: int, watermark: Any) -> bool:
+    def commit(self, parts: Sequence[Part], *, query: str, batch: int, watermark: Any) -> bool:
         """Add a batch whose segments other processes have put, by shape().write(); False if the batch was written before.
 
         Two of them must not hold slices of one key.
@@ -196,12 +201,12 @@ class TileStore:
         with self._change() as change:
             if not self._takes(change.now, query, batch):
                 return False
-            shape = Shape.of(self._files, change.now)
-            for _, columns in parts:
-                shape.fit(columns)
-            columns = parts[0][1] if parts else ()
-            self._add(change, [part for part, _ in parts], columns, upto, query=query, batch=batch, free=False)
+            self._add(change, parts, upto, query=query, batch=batch, free=False)
         return True
+
+    def awaits(self, query: str, batch: int) -> bool:
+        """Whether a query's batch is still to be written; TileStoreError where the query may not write here."""
+        return self._takes(self._reload(), query, batch)
 
     def shape(self) -> Shape:
         """What another process must know to write slices for commit()."""
@@ -210,21 +215,21 @@ class TileStore:
     def write_history(self, table: Any, *, until: Any, of: Mapping[str, Any] | None = None) -> bool:
         """Add the slices that a batch job made of all there was before `until`; False if the store reaches that far already.
 
-        `table` is what tiles() of a batch gives: Arrow, or what can be made into it. A query that writes later goes on from
-        `until`; without one, more history may follow. `of` is kept with it: where an index notes what it is an index of.
+        `table` is what tiles() of a batch gives: Arrow, or what can be made into it, or the parts that other processes have put by
+        shape().write() as batch 0. A query that writes later goes on from `until`; without one, more history may follow. `of` is kept
+        with it: where an index notes what it is an index of.
         """
         upto = timestamp(until)
         if upto % self.grain:
             raise TileStoreError(f"until={timestamp_text(upto)} is not on the grain of {duration_text(self.grain)}. Use a multiple of it.")
-        with self._change(0) as change:
+        with self._change(-1 if _is_parts(table) else 0) as change:
             now = change.now
             if now.query is not None and not now.free:
                 raise TileStoreError(f"{self.path} is written by the query {now.query}, which history can't overtake. Use another folder.")
             if now.watermark is not None and upto <= now.watermark:
                 return False
-            part, columns = Shape.of(self._files, now).write(self._files, _as_table(table), 0, upto)
-            noted = now.table if of is None else dict(of)
-            self._add(change, [part] if part else [], columns, upto, query=None, batch=-1, free=False, table=noted)
+            parts = table if _is_parts(table) else [Shape.of(self._files, now).write(self._files, _as_table(table), 0, upto)]
+            self._add(change, parts, upto, query=None, batch=-1, free=False, table=now.table if of is None else dict(of))
         return True
 
     def release(self) -> None:
@@ -243,9 +248,9 @@ class TileStore:
             )
         return True
 
-    def _add(self, change: Change, parts: Sequence[Segment], columns: Columns, upto: int, **changed: Any) -> None:
+    def _add(self, change: Change, parts: Sequence[Part], upto: int, **changed: Any) -> None:
         before = change.now.watermark
-        change.add(parts, columns, watermark=upto if before is None else max(before, upto), **changed)
+        change.add(parts, watermark=upto if before is None else max(before, upto), **changed)
         change.merge_levels()
 
     def compact(self) -> int:
@@ -372,14 +377,44 @@ class TileStore:
         wanted = None if keys is None else self._wanted_keys(keys)
 
         def build() -> pa.Table:
-            first, last = self._bounds(start, end, names)
-            last = max(min(last, self._complete()), first)
-            if start is None and self.kept_from is None and not any(name in self._manifest.since for name in names):
-                first = int(steps.edges(first, first)[0])  # nothing is before: the first step is whole
+            first, last = self._stretch(start, end, names, steps)
             found = list(self._read(Wanted(wanted, first, last, tuple(names))))
-            return table_of(found, self.schema(), self.key, {name: self.aggs[name] for name in names}, steps, first, last)
+            return table_of(found, self.value_schema(names), self.key, {name: self.aggs[name] for name in names}, steps, first, last)
 
         return self._retried(build)
+
+    def edges(
+        self, by: Any = None, start: Any = None, end: Any = None, aggs: Iterable[str] | None = None, *, tz: str | None = None
+    ) -> list[int]:
+        """Where the steps of table() begin, and where the last one ends, in microseconds."""
+        steps = Steps(by, self.grain, tz)
+        first, last = self._stretch(start, end, check_names(self, aggs), steps)
+        inner = [int(at) for at in steps.edges(first, last) if first < at < last]
+        return [first, *inner, last] if first < last else [first]
+
+    def _stretch(self, start: Any, end: Any, names: Sequence[str], steps: Steps) -> tuple[int, int]:
+        first, last = self._bounds(start, end, names)
+        last = max(min(last, self._complete()), first)
+        if start is None and self.kept_from is None and not any(name in self._manifest.since for name in names):
+            first = int(steps.edges(first, first)[0])  # nothing is before: the first step is whole
+        return first, last
+
+    def value_schema(self, aggs: Iterable[str] | None = None) -> pa.Schema:
+        """The columns of table() and their Arrow types."""
+        import pyarrow as pa
+
+        stored = self.schema()
+        fields = [stored.field(name) for name in (*self.key, segments.START, segments.END)]
+        for name in check_names(self, aggs):
+            kind = lowered_type(self.aggs[name], stored.field(name).type)
+            fields.append(pa.field(name, self._seen_type(name) if kind is None else kind))
+        return pa.schema(fields)
+
+    def _seen_type(self, name: str) -> pa.DataType:
+        """The type that a value shows."""
+        newest = max(self._manifest.segments, key=lambda segment: segment.end)
+        wanted = Wanted(None, newest.start, newest.end, (name,))
+        return shown_type(self.aggs[name], read_segment(self._files, self._manifest, newest, wanted).columns[name])
 
     def schema(self) -> pa.Schema:
         """The columns of the tiles and their Arrow types: keys, `slice_start`, `slice_end`, partials."""
@@ -474,6 +509,10 @@ class _Opened:
     def wanted(self, store: TileStore) -> Wanted:
         """What they lack. A slice is written once, when it is complete: all that start before `fed` are in."""
         return Wanted(self.keys, self.fed, self.end, (self.name,) if self.name is not None else tuple(store.aggs))
+
+
+def _is_parts(tiles: Any) -> bool:
+    return isinstance(tiles, list) and all(isinstance(part, Part) for part in tiles)
 
 
 def _as_table(tiles: Any) -> pa.Table:

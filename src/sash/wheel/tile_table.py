@@ -75,7 +75,7 @@ def table_of(
     columns[END] = to_arrow(np.minimum(until, last)).cast(stamps)
     for name, a in aggs.items():
         values = _combined(a, [slices.columns[name] for slices in found], of_group, len(groups))
-        columns[name] = as_column(values, lowered_type(a, schema.field(name).type))
+        columns[name] = as_column(values, schema.field(name).type)
     return pa.table(columns)
 
 
@@ -99,14 +99,12 @@ def _combined(a: Aggregation, columns: Iterable[Any], groups: Array, count: int)
     return out
 
 
-def as_column(values: list[Any], kind: pa.DataType | None) -> pa.Array:
-    """Values as a column of a type; of the one that they show where there is none."""
+def as_column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Values as a column of a type."""
     import pyarrow as pa
     import pyarrow.types as t
 
     plain = [_plain(value) for value in values]
-    if kind is None:
-        return pa.array(plain)
     if t.is_timestamp(kind):
         return pa.array(plain, pa.int64()).cast(kind)
     if t.is_date32(kind):
@@ -136,6 +134,16 @@ def lowered_type(a: Aggregation, stored: pa.DataType) -> pa.DataType | None:
     if a.result is None or a.result.kind in fixed:
         return None if a.result is None else fixed[a.result.kind]
     return stored if a.tile is not None and a.result.kind in ("value", "sum", "fields") else None
+
+
+def shown_type(a: Aggregation, column: Any) -> pa.DataType:
+    """The type that the value of some stored partials shows; text where it shows none."""
+    import pyarrow as pa
+
+    from sash.engine.tiles import tile_partial
+
+    shown = pa.array([_plain(a.lower(tile_partial(a, value))) for value in column.slice(0, 100).to_pylist()]).type
+    return pa.string() if pa.types.is_null(shown) else shown
 
 
 def check_names(store: Any, names: Iterable[str] | None) -> list[str]:
