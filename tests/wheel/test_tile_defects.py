@@ -10,8 +10,7 @@ import pytest
 
 from sash import agg
 from sash.wheel import NotRetained, TileStore, TileStoreError
-
-from .tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
+from tests.wheel.tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
 
 # --- expire
 

@@ -18,8 +18,7 @@ import pytest
 from sash import agg
 from sash.wheel import NotRetained, TileStore, TileStoreError, tile_files
 from sash.wheel.tile_manifest import exists
-
-from .tile_batches import MINUTE, ONE, UTC, made, random_batches, tiles
+from tests.wheel.tile_batches import MINUTE, ONE, UTC, made, random_batches, tiles
 
 STEPS = ("_write", "_move", "_remove")
 

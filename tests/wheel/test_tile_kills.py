@@ -11,8 +11,7 @@ import pytest
 
 from sash import agg
 from sash.wheel import NotRetained, TileStore
-
-from .tile_batches import AGGS, MINUTE, made, random_batches, tiles
+from tests.wheel.tile_batches import AGGS, MINUTE, made, random_batches, tiles
 
 STEPS = ("mkdir", "open", "replace", "unlink")  # of pathlib.Path: what changes the disk, and what opens a file to be written
 

@@ -8,8 +8,7 @@ import pytest
 
 from sash import agg
 from sash.wheel import Misaligned, NotRetained, TileStore, TileStoreError
-
-from .tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
+from tests.wheel.tile_batches import AGGS, MINUTE, ONE, UTC, made, random_batches, tiles
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
