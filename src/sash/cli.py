@@ -13,6 +13,10 @@ from typing import NoReturn
 COMMANDS = {
     "run": ("sash.commands.run", "run a declared pipeline: windows, rolling features and tiles, from any Spark source to any sink"),
     "query": ("sash.commands.query", "ask a tile store about any range of time, also while a stream writes it; without Spark"),
+    "index": (
+        "sash.commands.index",
+        "index a Parquet, Delta or Iceberg table by time and key, for sash query; again, to bring it up to date",
+    ),
     "serve": ("sash.commands.serve", "answer over HTTP from tile stores, with a page to look at them and metrics"),
     "explain": ("sash.commands.explain", "say what would be chosen and why: for a window, a slide, a wheel, a pipeline"),
     "inspect": ("sash.commands.inspect", "look into a checkpoint: keys, slices, bytes, watermark, definition"),

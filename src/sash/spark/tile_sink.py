@@ -37,8 +37,10 @@ def tile_sink(store: TileStore, checkpoint: str, retention: Any = None) -> Calla
         # The offset log: a version, then what Spark noted of the batch, then an offset per source.
         noted = json.loads(_text(spark, f"{checkpoint}/offsets/{batch}").splitlines()[1])
         upto = int(noted["batchWatermarkMs"]) * 1000
-        if store.awaits(query, batch):  # no job for a batch that is there, or that may not be written
+        if store.awaits(query, batch):
             store.commit(_put(df, store, batch, upto), query=query, batch=batch, watermark=upto)
+        else:  # the batch is there; Spark still has to run it, for its state to move on
+            df.write.format("noop").mode("overwrite").save()
         if retention is not None:
             store.expire(retention, exactly=False)
 
