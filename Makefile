@@ -48,7 +48,7 @@ test-spark40: wheel
 	.venv-spark40/bin/python -m pytest -m "spark and not stress" tests/spark
 
 # The tests of frames on the oldest and the newest pandas, Polars, PyArrow and DuckDB they run on, in environments of their own.
-OLDEST := pandas==2.2.0 polars==1.10.0 pyarrow==15.0.0 duckdb==1.1.0 numpy==1.26.0
+OLDEST := pandas==2.2.0 polars==1.10.0 pyarrow==19.0.0 duckdb==1.1.0 numpy==1.26.0
 NEWEST := pandas polars pyarrow duckdb numpy
 
 test-frames: wheel

@@ -162,7 +162,7 @@ def _duckdb(data: dict[str, Any]) -> tuple[Callable[[], Any], Callable[[Any], To
         for label, s in LOOKBACKS.items()
     )
     sql = f"select *, {selected} from events window {frames}"
-    return lambda: pa.table(connection.sql(sql)), lambda out: {column: _total(out.column(column)) for column in _columns()}
+    return lambda: connection.sql(sql).to_arrow_table(), lambda out: {column: _total(out.column(column)) for column in _columns()}
 
 
 # Who runs, by the package it needs; the first is the one that the others are compared with.
