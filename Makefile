@@ -14,7 +14,7 @@ INSTALL = $(PIP) install --no-build-isolation --no-deps --force-reinstall $(BUIL
 DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
 	print('\n'.join(sorted({*p['build-system']['requires'], *p['project']['dependencies'], *(d for e in p['project']['optional-dependencies'].values() for d in e)})))"
 
-.PHONY: run test test-spark40 lint format stress wheel sanitize tsan clean env bench-env
+.PHONY: run test test-spark40 test-frames lint format stress wheel sanitize tsan clean env bench-env
 
 run: env
 	rm -rf out/demo
@@ -47,6 +47,19 @@ test-spark40: wheel
 	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl
 	.venv-spark40/bin/python -m pytest -m "spark and not stress" tests/spark
 
+# The tests of frames on the oldest and the newest pandas, Polars, PyArrow and DuckDB they run on, in environments of their own.
+OLDEST := pandas==2.2.0 polars==1.10.0 pyarrow==19.0.0 duckdb==1.1.0 numpy==1.26.0
+NEWEST := pandas polars pyarrow duckdb numpy
+
+test-frames: wheel
+	for end in oldest newest; do \
+		test -x .venv-$$end/bin/python || $(PYTHON) -m venv .venv-$$end; \
+		case $$end in oldest) what="$(OLDEST)";; *) what="-U $(NEWEST)";; esac; \
+		.venv-$$end/bin/python -m pip --disable-pip-version-check -q install $$what pytest pytest-timeout tzdata || exit 1; \
+		.venv-$$end/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl || exit 1; \
+		.venv-$$end/bin/python -m pytest tests/frames || exit 1; \
+	done
+
 # The state machines of the core under ASan and UBSan, in a build of their own.
 sanitize: env
 	tests/sanitize.sh
@@ -74,4 +87,4 @@ $(VENV)/.bench: $(VENV)/.package
 	touch $@
 
 clean:
-	rm -rf build dist out $(VENV) .venv-spark40
+	rm -rf build dist out $(VENV) .venv-spark40 .venv-oldest .venv-newest

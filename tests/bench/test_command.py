@@ -74,6 +74,7 @@ TINY = {
     "top-k": "--size 5000 --window 100",
     "udf": "--size 5000 --window 100",
     "key": "--size 5000 --window 10 --keys 7",
+    "frames": "--size 5000 --keys 7",
 }
 
 

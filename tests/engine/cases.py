@@ -151,11 +151,11 @@ def random_case(seed: int, *, rows: int = 40, windows: bool | None = None, late:
 
 
 def normal(value: Any) -> Any:
-    """Results as things that compare: NaN equals NaN, -0.0 is 0.0, floats to nine digits."""
+    """Results as things that compare: NaN equals NaN, -0.0 is 0.0, floats to nine digits, fields in any order."""
     if isinstance(value, float):
         return "NaN" if value != value else float(f"{value:.9g}") + 0.0
     if isinstance(value, dict):
-        return tuple((name, normal(inner)) for name, inner in value.items())
+        return tuple((name, normal(inner)) for name, inner in sorted(value.items()))
     if isinstance(value, list):
         return tuple(normal(inner) for inner in value)
     return value

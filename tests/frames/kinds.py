@@ -38,6 +38,7 @@ def pandas_plain(table: pa.Table) -> pd.DataFrame:
     return df.set_axis([f"row {i * 7 % 11}" for i in range(len(df))])
 
 
+CONNECTION = duckdb.connect()  # in old versions a relation does not keep its own open
 KINDS = {
     "pandas": pandas_plain,
     "pandas of Arrow": pandas_arrow,
@@ -47,7 +48,7 @@ KINDS = {
     "chunks": lambda table: pa.concat_tables([table.slice(i, 7) for i in range(0, table.num_rows, 7)]) if table.num_rows else table,
     "batch": lambda table: table.combine_chunks().to_batches()[0],
     "reader": lambda table: table.to_reader(max_chunksize=5),
-    "duckdb": lambda table: duckdb.connect().from_arrow(table),
+    "duckdb": lambda table: CONNECTION.from_arrow(table),
     "exported": Exported,
 }
 TYPES = {
@@ -70,7 +71,7 @@ def to_arrow(kind: str, out: Any) -> pa.Table:
         return pa.Table.from_pandas(out, preserve_index=False)
     if isinstance(out, pa.RecordBatch):
         return pa.Table.from_batches([out])
-    return pa.table(out)
+    return out.to_arrow_table() if isinstance(out, duckdb.DuckDBPyRelation) else pa.table(out)
 
 
 def seen_by(kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -208,7 +208,7 @@ def test_what_is_no_frame_is_refused_by_its_type(other):
 
 
 def test_the_arguments_are_those_of_spark():
-    from sash import spark
+    spark = pytest.importorskip("sash.spark", reason="Spark is not installed", exc_type=ImportError)
 
     for name in ("windows", "rolling", "tiles"):
         ours, theirs = (inspect.signature(getattr(room, name)).parameters for room in (frames, spark))

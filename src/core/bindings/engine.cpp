@@ -176,18 +176,34 @@ std::unique_ptr<Column> gather(const Column& column, const std::vector<const Col
   return column.gather(pairs, slices);
 }
 
-nb::list slide(const Column& column, In<std::int64_t> from, In<std::int64_t> to, const std::vector<std::string>& how, bool subtract,
-               Maybe<std::int32_t> rows) {
+// The fields of all stretches are written into arrays that several calls may share, each for stretches of its own: a pair of int64
+// bits and of flags per lower. Gives whether each field holds real numbers.
+std::vector<bool> slide(const Column& column, In<std::int64_t> from, In<std::int64_t> to, const std::vector<std::string>& how,
+                        bool subtract, Maybe<std::int32_t> rows,
+                        const std::vector<std::pair<Filled<std::int64_t>, Filled<std::uint8_t>>>& out) {
   check_length(to, from.size());
+  check_length(out, how.size());
   const std::int32_t* places = data_of(rows, from.size());
   std::vector<Lower> lowers;
+  std::vector<Field> fields;
   for (auto& name : how) lowers.push_back(lower_named(name));
-  std::vector<Lowered> fields;
+  std::size_t room = 0;
+  for (std::size_t f = 0; f < out.size(); ++f) {
+    auto& [bits, valid] = out[f];
+    check_length(valid, bits.size());
+    room = f == 0 ? bits.size() : std::min(room, bits.size());
+    fields.push_back({bits.data(), valid.data()});
+  }
   {
     nb::gil_scoped_release free;
-    fields = column.slide({from.data(), from.size()}, {to.data(), to.size()}, lowers, subtract, places);
+    for (std::size_t j = 0; j < from.size(); ++j)
+      if (static_cast<std::size_t>(places ? places[j] : static_cast<std::int64_t>(j)) >= room)
+        throw std::out_of_range("a result's place is beyond the arrays it goes to.");
+    column.slide({from.data(), from.size()}, {to.data(), to.size()}, lowers, subtract, places, fields);
   }
-  return fields_of(std::move(fields));
+  std::vector<bool> reals;
+  for (auto& field : fields) reals.push_back(field.kind == Scalar::real);
+  return reals;
 }
 
 template <class Write>
@@ -224,7 +240,7 @@ void bind(nb::module_& m) {
       .def("lift", &lift, nb::arg("places"), nb::arg("slices"), nb::arg("values").none(), nb::arg("valid").none(), nb::arg("times").none(),
            nb::arg("ties").none(), nb::arg("tie_valid").none())
       .def("gather", &gather, nb::arg("parts"), nb::arg("places"), nb::arg("slices"))
-      .def("slide", &slide, nb::arg("starts"), nb::arg("ends"), nb::arg("how"), nb::arg("subtract"), nb::arg("rows").none())
+      .def("slide", &slide, nb::arg("starts"), nb::arg("ends"), nb::arg("how"), nb::arg("subtract"), nb::arg("rows").none(), nb::arg("out"))
       .def("pack", [](const Column& c, std::size_t from, std::size_t to) { return packed([&](Bytes& out) { c.pack(out, from, to); }); })
       .def("unpack", [](const Column& c, nb::bytes data, std::size_t n) {
         Reader in(data.c_str(), data.size());

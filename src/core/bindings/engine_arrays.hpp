@@ -23,6 +23,8 @@ template <class T>
 using Maybe = std::optional<In<T>>;
 template <class T>
 using Out = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T>
+using Filled = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Vector>
 auto array_of(Vector values) {

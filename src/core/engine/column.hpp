@@ -31,10 +31,17 @@ struct Items {
   const std::uint8_t* tie_valid = nullptr;
 };
 
-// Where to put lowered numbers, one array per field.
+// The lowered numbers of one field.
 struct Lowered {
   Vec<std::int64_t> bits;  // of an int64 or a double
   Vec<std::uint8_t> valid;
+  Scalar::Kind kind = Scalar::none;
+};
+
+// Where someone else wants the lowered numbers of one field; what is not valid is left as it was.
+struct Field {
+  std::int64_t* bits;
+  std::uint8_t* valid;
   Scalar::Kind kind = Scalar::none;
 };
 
@@ -48,9 +55,9 @@ class Column {
   virtual std::unique_ptr<Column> lift(const Items& items, std::size_t slices) const = 0;
   // Each part's places do not decrease, but for -1 in between: dropped.
   virtual std::unique_ptr<Column> gather(const std::vector<Part>& parts, std::size_t slices) const = 0;
-  // Stretches that do not step back; the result of stretch j goes to place rows[j], or j.
-  virtual std::vector<Lowered> slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how,
-                                     bool subtract, const std::int32_t* rows) const = 0;
+  // Stretches that do not step back; the result of stretch j goes to place rows[j], or j, of each field.
+  virtual void slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how, bool subtract,
+                     const std::int32_t* rows, std::span<Field> out) const = 0;
   virtual void pack(Bytes& out, std::size_t from, std::size_t to) const = 0;
   virtual std::unique_ptr<Column> unpack(Reader& in, std::size_t n) const = 0;
 
@@ -114,21 +121,18 @@ class NativeColumn final : public Column {
     return make(std::move(out));
   }
 
-  std::vector<Lowered> slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how,
-                             bool subtract, const std::int32_t* rows) const override {
-    std::vector<Lowered> out(how.size());
-    for (auto& field : out) field.bits.resize(from.size()), field.valid.resize(from.size());
+  void slide(std::span<const std::int64_t> from, std::span<const std::int64_t> to, std::span<const Lower> how, bool subtract,
+             const std::int32_t* rows, std::span<Field> out) const override {
     auto emit = [&](std::size_t stretch, const Partial& p) {
       lower(p, how, out, rows ? static_cast<std::size_t>(rows[stretch]) : stretch);
     };
     if constexpr (Invertible<K>) {
       if (subtract) {
         subtract_on_evict(from, to, emit);
-        return out;
+        return;
       }
     }
     two_stacks(from, to, emit);
-    return out;
   }
 
   void pack(Bytes& out, std::size_t from, std::size_t to) const override {
@@ -170,7 +174,8 @@ class NativeColumn final : public Column {
     return p;
   }
 
-  void lower(const Partial& p, std::span<const Lower> how, std::vector<Lowered>& out, std::size_t j) const {
+  template <class Fields>
+  void lower(const Partial& p, std::span<const Lower> how, Fields& out, std::size_t j) const {
     for (std::size_t f = 0; f < how.size(); ++f) {
       Scalar s = kernel_.lower(how[f], p);
       if (s.kind == Scalar::none) continue;

@@ -107,6 +107,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
         "sash.bench.live", "what a steady micro-batch costs the engine, by range / slide", ("form", "keys", "ratio", "rows", "lateness")
     ),
     "spark-live": Experiment(_SPARK, "steady micro-batches of a minute after a filled hour and a filled day", ("keys", "rows")),
+    "frames": Experiment("sash.bench.frames", "rolling() of frames by key, against Polars, pandas and DuckDB", ("size", "keys")),
     "spark-ooo": Experiment(_SPARK, "streaming windows() by how late rows are, against Spark's own (FiBA fig. 16, there on Flink)", ()),
     "spark-bulk": Experiment(_SPARK, "streaming windows() by how many rows leave at once (bulk FiBA fig. 17, there on Flink)", ()),
     "spark-windows": Experiment(_SPARK, "streaming windows() against Spark's window(), and two steps of it", ("keys", "ratio")),

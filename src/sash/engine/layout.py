@@ -195,10 +195,17 @@ class Leaf:
             if to is not None:
                 results = [results[j] for j in np.argsort(to).tolist()]
             return value_of(self.type, results)
-        cuts = [] if each is None else _cuts(*stretches)
-        if each is None or len(cuts) < 2:
-            return self.arrow(column.slide(*stretches, self.how, self.subtract, to))
-        return self.arrow(self._slide_parts(column, stretches, cuts, to, each))
+        n = len(stretches[0])
+        arrays = [(np.zeros(n, np.int64), np.zeros(n, np.uint8)) for _ in self.how]
+
+        def slide_part(cut: slice) -> list[bool]:
+            places = to if to is None else to[cut]
+            # Without places of its own a part writes from the start of what it is given.
+            out = arrays if to is not None else [(bits[cut], valid[cut]) for bits, valid in arrays]
+            return column.slide(stretches[0][cut], stretches[1][cut], self.how, self.subtract, places, out)  # type: ignore[no-any-return]
+
+        parts = list((each or map)(slide_part, [slice(0, n)] if each is None else _cuts(*stretches)))
+        return self.arrow([(*pair, any(part[i] for part in parts)) for i, pair in enumerate(arrays)])
 
     def arrow(self, fields: list[tuple[Array, Array, bool]]) -> pa.Array:
         """The lowered fields of a native column as one Arrow column."""
@@ -208,25 +215,6 @@ class Leaf:
             return _arrow(*fields[0], self.type)
         parts = [_arrow(*f, part.type) for f, part in zip(fields, self.type, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=list(self.type), mask=pa.array(fields[0][1] == 0))
-
-    def _slide_parts(
-        self, column: Any, stretches: tuple[Array, Array], cuts: list[slice], to: Array | None, each: Each
-    ) -> list[tuple[Array, Array, bool]]:
-        n = len(stretches[0])
-        whole = [(np.zeros(n, np.int64), np.zeros(n, np.uint8)) for _ in self.how]
-
-        def slide_part(cut: slice) -> list[bool]:
-            places = cut if to is None else to[cut]
-            reals = []
-            for (bits, valid), (new_bits, new_valid, real) in zip(
-                whole, column.slide(stretches[0][cut], stretches[1][cut], self.how, self.subtract, None), strict=True
-            ):
-                bits[places], valid[places] = new_bits, new_valid
-                reals.append(real)
-            return reals
-
-        parts = list(each(slide_part, cuts))
-        return [(*arrays, any(reals)) for arrays, reals in zip(whole, zip(*parts, strict=True), strict=True)]
 
 
 def _cuts(starts: Array, ends: Array) -> list[slice]:

@@ -18,9 +18,9 @@ def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:
         return engine_type(type_.storage_type, nbytes)
     if t.is_dictionary(type_) or t.is_run_end_encoded(type_):
         return engine_type(type_.value_type, nbytes)
-    if t.is_string_view(type_) or (t.is_string(type_) and nbytes > _MOST_TEXT):
+    if _is(type_, "string_view") or (t.is_string(type_) and nbytes > _MOST_TEXT):
         return pa.large_string()
-    if t.is_binary_view(type_) or (t.is_binary(type_) and nbytes > _MOST_TEXT):
+    if _is(type_, "binary_view") or (t.is_binary(type_) and nbytes > _MOST_TEXT):
         return pa.large_binary()
     if t.is_float16(type_):
         return pa.float32()
@@ -30,7 +30,7 @@ def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:
         return pa.duration("us")
     if t.is_decimal(type_) and not t.is_decimal128(type_) and type_.precision <= 38:
         return pa.decimal128(type_.precision, type_.scale)
-    if t.is_large_list(type_) or t.is_fixed_size_list(type_) or _is_list_view(type_):
+    if t.is_large_list(type_) or t.is_fixed_size_list(type_) or _is(type_, "list_view") or _is(type_, "large_list_view"):
         return pa.list_(engine_type(type_.value_type))
     if t.is_list(type_):
         return pa.list_(engine_type(type_.value_type))
@@ -39,8 +39,9 @@ def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:
     return type_
 
 
-def _is_list_view(type_: pa.DataType) -> bool:
-    return any(hasattr(t, name) and getattr(t, name)(type_) for name in ("is_list_view", "is_large_list_view"))
+def _is(type_: pa.DataType, kind: str) -> bool:
+    """Whether a type is of a kind that old versions of PyArrow do not know."""
+    return bool(getattr(t, f"is_{kind}", lambda type_: False)(type_))
 
 
 def engine_column(column: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array:

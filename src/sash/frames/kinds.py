@@ -122,7 +122,7 @@ class DuckFrame(ArrowFrame):
 
     def __init__(self, relation: Any) -> None:
         self._relation = relation
-        super().__init__(_duck_table(relation))
+        super().__init__(relation.to_arrow_table())
 
     def cast_to_time(self, name: str) -> str:
         return f"select {name}::timestamp"
@@ -134,10 +134,6 @@ class DuckFrame(ArrowFrame):
 def _relation(beside: Any, sash_results: pa.Table) -> Any:
     """A relation of a table, on the connection of another one. DuckDB finds the table by the name of this argument."""
     return beside.query("sash_input", "select * from sash_results")
-
-
-def _duck_table(relation: Any) -> pa.Table:
-    return pa.table(relation) if hasattr(relation, "__arrow_c_stream__") else relation.fetch_arrow_table()
 
 
 class PandasFrame(Frame):

@@ -10,5 +10,7 @@ __all__ = ["lazily"]
 
 def lazily(lazy: Any, run: Callable[[Any], Any]) -> Any:
     """A lazy frame that runs a function of an eager one when it is collected; the types of its result are those for no rows."""
-    schema = run(lazy.collect_schema().to_frame()).schema
+    import polars as pl
+
+    schema = run(pl.DataFrame(schema=lazy.collect_schema())).schema
     return lazy.map_batches(run, predicate_pushdown=False, projection_pushdown=False, slice_pushdown=False, schema=schema)
