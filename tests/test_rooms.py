@@ -28,6 +28,7 @@ ROOMS = [
     "commands",
     "demo",
     "cli",
+    "__main__",
 ]
 SOURCE = pathlib.Path(sash.__file__).parent
 
