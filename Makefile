@@ -9,7 +9,7 @@ NATIVE  ?=
 SETUP   := $(PYTHON) tools/setup_env.py $(if $(NATIVE),--native)
 TESTED  := src tests tools
 
-.PHONY: run test test-spark40 lint format stubs stress wheel sanitize tsan clean
+.PHONY: run test test-spark40 lint format stubs stress wheel wheels sanitize tsan clean
 
 run: $(VENV)/.run
 	rm -rf out/demo
@@ -41,6 +41,10 @@ stubs: $(VENV)/.test
 
 wheel: $(VENV)/.run
 	mkdir -p dist && cp build/wheels/sash-*.whl dist/
+
+# The files of a release: an sdist and a wheel for every CPython that is installed, tested.
+wheels:
+	$(PYTHON) tools/wheels.py
 
 # The tests of the pipeline on the oldest Spark it runs on, in an environment of its own.
 test-spark40: $(VENV)/.test wheel
