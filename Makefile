@@ -3,47 +3,53 @@
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
-PIP    := $(PY) -m pip --disable-pip-version-check -q
 
-SOURCES := $(shell find src -name __pycache__ -prune -o -type f -print) CMakeLists.txt pyproject.toml
+SOURCES := $(shell find src -name __pycache__ -prune -o -type f -print) CMakeLists.txt pyproject.toml tools/setup_env.py
 NATIVE  ?=
-BUILD_FLAGS = $(if $(NATIVE),-Ccmake.define.SASH_NATIVE=ON)
-INSTALL = $(PIP) install --no-build-isolation --no-deps --force-reinstall $(BUILD_FLAGS)
+SETUP   := $(PYTHON) tools/setup_env.py $(if $(NATIVE),--native)
+TESTED  := src tests tools
 
-# Everything that any extra asks for, read from pyproject.toml.
-DEPS = $(PY) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
-	print('\n'.join(sorted({*p['build-system']['requires'], *p['project']['dependencies'], *(d for e in p['project']['optional-dependencies'].values() for d in e)})))"
+.PHONY: run test test-spark40 test-frames lint format stubs stress wheel wheels sanitize tsan clean
 
-.PHONY: run test test-spark40 test-frames lint format stress wheel sanitize tsan clean env bench-env
-
-run: env
+run: $(VENV)/.run
 	rm -rf out/demo
 	$(VENV)/bin/sash demo --chart out/demo.png --out out/demo
 
-test: bench-env lint
-	$(PY) -m pytest -m "not stress"
+# One process has all that needs Spark, the others share the rest (tests/conftest.py).
+test: lint
+	$(PY) -m pytest -m "not stress" -n auto --maxprocesses 8 --dist loadgroup
 
-stress: env
+stress: $(VENV)/.test
 	$(PY) -m pytest -m stress
 
-lint: env
-	$(PY) -m ruff check src tests
-	$(PY) -m ruff format --check src tests
+lint: $(VENV)/.test
+	$(PY) -m ruff check $(TESTED)
+	$(PY) -m ruff format --check $(TESTED)
 	$(PY) -m mypy -p sash
+	$(PY) -m mypy tools/*.py
+	$(PY) tools/stubs.py --check
 	$(VENV)/bin/clang-format --dry-run --Werror $$(find src/core -name '*.hpp' -o -name '*.cpp')
 
-format: env
-	$(PY) -m ruff check --fix src tests
-	$(PY) -m ruff format src tests
+format: $(VENV)/.test
+	$(PY) -m ruff check --fix $(TESTED)
+	$(PY) -m ruff format $(TESTED)
 	$(VENV)/bin/clang-format -i $$(find src/core -name '*.hpp' -o -name '*.cpp')
 
-wheel: env
-	$(PIP) wheel --no-build-isolation --no-deps $(BUILD_FLAGS) -w dist .
+# The types of the core, as its bindings tell them.
+stubs: $(VENV)/.test
+	$(PY) tools/stubs.py
+
+wheel: $(VENV)/.run
+	mkdir -p dist && cp build/wheels/sash-*.whl dist/
+
+# The files of a release: an sdist and a wheel for every CPython that is installed, tested.
+wheels:
+	$(PYTHON) tools/wheels.py
 
 # The tests of the pipeline on the oldest Spark it runs on, in an environment of its own.
-test-spark40: wheel
+test-spark40: $(VENV)/.test wheel
 	test -x .venv-spark40/bin/python || $(PYTHON) -m venv .venv-spark40
-	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install "pyspark==4.0.*" -r $(VENV)/requirements.txt
+	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install "pyspark==4.0.*" -r $(VENV)/.packages
 	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl
 	.venv-spark40/bin/python -m pytest -m "spark and not stress" tests/spark
 
@@ -61,30 +67,21 @@ test-frames: wheel
 	done
 
 # The state machines of the core under ASan and UBSan, in a build of their own.
-sanitize: env
+sanitize: $(VENV)/.test
 	tests/sanitize.sh
 
 # One writer and three readers of a wheel under TSan.
 tsan:
 	tests/tsan.sh
 
-env: $(VENV)/.package
+# `make run` needs the packages of the demo, `make test` all of them and the loops of `sash bench`.
+$(VENV)/.run: $(SOURCES)
+	$(SETUP) demo
+	@touch $@
 
-$(VENV)/.deps: pyproject.toml
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(DEPS) > $(VENV)/requirements.txt
-	$(PIP) install -r $(VENV)/requirements.txt
-	touch $@
-
-$(VENV)/.package: $(VENV)/.deps $(SOURCES)
-	$(INSTALL) .
-	touch $@
-
-# The loops of `sash bench` are a third of the compiling: only benchmarks and tests need them.
-bench-env: $(VENV)/.bench
-$(VENV)/.bench: $(VENV)/.package
-	$(INSTALL) -Ccmake.define.SASH_BENCH=ON .
-	touch $@
+$(VENV)/.test: $(SOURCES)
+	$(SETUP) --bench all
+	@touch $(VENV)/.run $@
 
 clean:
 	rm -rf build dist out $(VENV) .venv-spark40 .venv-oldest .venv-newest

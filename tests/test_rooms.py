@@ -30,6 +30,7 @@ ROOMS = [
     "commands",
     "demo",
     "cli",
+    "__main__",
 ]
 SOURCE = pathlib.Path(sash.__file__).parent
 
@@ -104,3 +105,10 @@ def test_nobody_writes_into_a_class_from_outside():
             names = [value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "") for value in assigned]
             broken += [f"{path.relative_to(SOURCE)}:{node.lineno}" for name in names if name[:1].isupper()]
     assert not broken, "declare the method in the core and register its body: _core.register_hooks"
+
+
+def test_a_python_that_was_told_to_run_without_the_gil_is_refused():
+    code = "import sys; sys._is_gil_enabled = lambda: False; import sash"
+    left = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert left.returncode == 1
+    assert left.stderr.splitlines()[-1].startswith("ImportError: Sash needs the GIL")

@@ -2,7 +2,7 @@
 //
 // A structure lists its fields once, in `template <class Archive> void archive(Archive& ar)`. Saving,
 // the archive collects numbers and partials; loading, it hands them back in the same order. Partials
-// travel apart from numbers, so that a loading archive may convert them on the way (int64 to float64).
+// travel apart from numbers, so that they can be converted on the way (int64 to float64).
 
 #pragma once
 
@@ -26,24 +26,22 @@ class SaveArchive {
   std::vector<Partial> partials;
 };
 
-// Convert maps a stored partial to one of the structure being loaded.
-template <class Stored, class Convert>
+// One type per partial, wherever the partials come from: what structures archive is compiled once for saving and once for loading.
+template <class Partial>
 class LoadArchive {
  public:
   static constexpr bool loading = true;
 
-  LoadArchive(std::span<const std::int64_t> numbers, std::span<const Stored> partials, Convert convert)
-      : numbers_(numbers), partials_(partials), convert_(std::move(convert)) {}
+  LoadArchive(std::span<const std::int64_t> numbers, std::span<const Partial> partials) : numbers_(numbers), partials_(partials) {}
 
   void number(std::int64_t& n) {
     if (next_number_ == numbers_.size()) throw std::invalid_argument("the stored window ends too early");
     n = numbers_[next_number_++];
   }
 
-  template <class Partial>
   void partial(Partial& p) {
     if (next_partial_ == partials_.size()) throw std::invalid_argument("the stored window ends too early");
-    p = convert_(partials_[next_partial_++]);
+    p = partials_[next_partial_++];
   }
 
   // How many partials are still to come: a loader checks a stored count against it before it allocates.
@@ -52,8 +50,7 @@ class LoadArchive {
 
  private:
   std::span<const std::int64_t> numbers_;
-  std::span<const Stored> partials_;
-  Convert convert_;
+  std::span<const Partial> partials_;
   std::size_t next_number_ = 0;
   std::size_t next_partial_ = 0;
 };

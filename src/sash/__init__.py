@@ -1,5 +1,6 @@
 """Sliding-window aggregation for Python and Spark."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from sash import agg, errors, swag
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Live", "agg", "errors", "rolling", "slide", "swag", "tiles", "window", "windows"]
 __version__ = "0.1.0"
+
+# The core relies on the GIL. A free-threaded Python turns it on when the core is loaded, unless it was told not to.
+if not getattr(sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError("Sash needs the GIL, and this Python runs without it. Start it without PYTHON_GIL=0 and -X gil=0.")
 
 
 def __getattr__(name: str) -> Any:

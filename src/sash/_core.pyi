@@ -1,122 +1,301 @@
-"""The types of the native core. What is not described here is private to the room that uses it."""
+"""The types of the native core, written by `make stubs`: change the bindings, or tools/stubs.pat."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
+import numpy
+from numpy.typing import NDArray
 
 from sash.agg.base import Aggregation
 
-class Algorithm:
-    """The entry of an algorithm: what it can do, what it needs, what it costs."""
-
-    name: str
-    time: str
-    space: str
-    paper: str
-    in_order: bool
-    ranges: bool
-    suffixes: bool
-    items: bool
-    anywhere: bool
-    counts_times: bool
-    combines_ties: bool
-    needs_associative: bool
-    needs_inverse: bool
-    needs_selective: bool
-    needs_median_like: bool
-    needs_delay: bool
-    preference: int
-    spike: str | None
-    drawback: str | None
-    benches: str
-
-def algorithms() -> list[Algorithm]: ...
-def register_hooks(**functions: Any) -> None: ...
-
 class Window:
-    """A sliding window: insert, evict, query. Its subclasses are the algorithms."""
+    """
+    A sliding window: insert, evict, query. Its subclasses are the algorithms.
+    """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None, **options: Any) -> None: ...
-    def insert(self, value: Any, time: Any = None) -> None: ...
-    def bulk_insert(self, values: Any, times: Any = None, *, sort: bool = False) -> None: ...
-    def evict(self, time: Any = None) -> bool | None: ...
-    def bulk_evict(self, time: Any) -> None: ...
-    def query(self, start: Any = None, end: Any = None, *, arg: Any = None) -> Any: ...
-    def query_many(self, starts: Any, ends: Any) -> np.ndarray[Any, Any]: ...
-    def __len__(self) -> int: ...
+    def insert(self, value: Any, time: Any = None) -> None:
+        """Add an item; left-out times count 0, 1, 2 ..."""
+
+    def bulk_insert(self, values: Any, times: Any = None, *, sort: bool = False) -> None:
+        """Add many items at once, fast for NumPy and Arrow columns."""
+
+    def evict(self, time: Any = None) -> bool | None:
+        """
+        Remove the oldest entry; with a time, exactly that entry, and tell whether it was there.
+        """
+
+    def bulk_evict(self, time: Any) -> None:
+        """Remove all entries up to and including a time."""
+
+    def query(self, start: Any = None, end: Any = None, *, arg: Any = None) -> Any:
+        """
+        Give the lowered value of the whole window, or of the entries from start to end, both included.
+        """
+
+    def query_many(self, starts: Any, ends: Any) -> NDArray[Any]:
+        """Give the value of many ranges at once, as an array."""
+
+    def __len__(self) -> int:
+        """Count the entries."""
+
     @property
-    def oldest(self) -> Any: ...
+    def oldest(self) -> Any:
+        """The time of the oldest entry, None when empty."""
+
     @property
-    def youngest(self) -> Any: ...
+    def youngest(self) -> Any:
+        """The time of the youngest entry, None when empty."""
+
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """The item type: int64, float64 or object."""
+
     @property
-    def aggregation(self) -> Aggregation: ...
-    @property
-    def algorithm(self) -> Algorithm: ...
-    def items(self) -> list[tuple[Any, Any]]: ...
-    def clear(self) -> None: ...
-    def check(self, values: Any = None) -> None: ...
-    def merge(self, other: Self) -> None: ...
-    def explain(self) -> str: ...
-    def to_bytes(self) -> bytes: ...
-    @classmethod
-    def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self: ...
+    def aggregation(self) -> Aggregation:
+        """What is aggregated."""
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """
+        List (time, lowered value) in time order, where the algorithm still has its items.
+        """
+
+    def clear(self) -> None:
+        """Remove everything, and mend a broken window."""
+
+    def check(self, values: Any = None) -> None:
+        """Verify every invariant, and say in words which one broke."""
+
+    def merge(self, other: Self) -> None:
+        """Take over the entries of another window, in time order."""
+
+    def _state(self) -> tuple[Any, ...]: ...
+    def _restore(self, arg: tuple[Any, ...], /) -> None: ...
+    def _counts(self) -> dict[str, Any]: ...
+    def _nodes(self) -> Any: ...
     @property
     def _options(self) -> dict[str, Any]: ...
-    def _state(self) -> tuple[Any, ...]: ...
-    def _restore(self, state: tuple[Any, ...]) -> None: ...
-    def _counts(self) -> dict[str, int]: ...
+    def to_bytes(self) -> bytes:
+        """Store the window as bytes, with the fingerprint of its aggregation."""
 
-class Amta(Window): ...
-class BInt(Window): ...
-class Daba(Window): ...
-class DabaLite(Window): ...
-class FlatFat(Window): ...
-class FlatFit(Window): ...
-class MonotonicDeque(Window): ...
-class OrderStatistics(Window): ...
-class Recalc(Window): ...
-class SubtractOnEvict(Window): ...
-class TwoStacks(Window): ...
-class TwoStacksLite(Window): ...
+    @classmethod
+    def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
+        """Read a window that `to_bytes` stored; ValueError for damaged bytes or another definition's."""
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
+    def explain(self) -> str:
+        """Tell the algorithm, what it costs, and why it was chosen."""
+
+class Amta(Window):
+    """
+    Aggregate an in-order window in amortised constant time, evicting any number of items in O(log n).
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class BInt(Window):
+    """
+    Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class BlockFiba(Window):
+    """
+    Aggregate a window of items in any order: blocks of entries and three fingers.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, ties: str = "combine", dtype: str | None = None) -> None: ...
+
+class _SmallBlockFiba(Window):
+    """BlockFiba with blocks of four, for tests."""
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class Daba(Window):
+    """
+    Aggregate an in-order window in worst-case constant time, with 2n partials and its items at hand.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class DabaLite(Window):
+    """
+    Aggregate an in-order window in worst-case constant time, with n + 2 partials.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
 class Fiba(Window):
-    def __init__(
-        self, aggregation: Aggregation, *, min_arity: int | None = None, ties: str = "combine", dtype: str | None = None
-    ) -> None: ...
+    """
+    Aggregate a window of items in any order: O(log d) for an item d places late, ranges included.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
+
+class FlatFat(Window):
+    """
+    Aggregate an in-order window and any range of it with a flat binary tree.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class FlatFit(Window):
+    """
+    Aggregate an in-order window, or its youngest part, in amortised constant time.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class MonotonicDeque(Window):
+    """
+    Aggregate an in-order window of a selective aggregation by keeping only the items that can still win.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class OrderStatistics(Window):
+    """
+    Compute median, quantile, ith_smallest or distinct of numbers in any order, in O(log n).
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class Recalc(Window):
+    """
+    Aggregate a window from scratch at every query: the oracle, and the only one that takes non-associative aggregations.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
 class Reordered(Window):
+    """
+    Sort items that are at most max_delay late in a buffer before a DabaLite.
+    """
+
     def __init__(self, aggregation: Aggregation, *, max_delay: Any, dtype: str | None = None) -> None: ...
+
+class SubtractOnEvict(Window):
+    """
+    Aggregate an in-order window by taking the oldest item away with an inverse.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class TwoStacks(Window):
+    """
+    Aggregate an in-order window with two stacks: amortised constant time, 2n partials, its items at hand.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class TwoStacksLite(Window):
+    """
+    Aggregate an in-order window in amortised constant time, with n + 1 partials.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class BTree(Window):
+    """
+    Aggregate a window of items in any order: O(log n) for every item; the baseline that Fiba is measured against.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
+
+def slide_array(
+    kernel: str,
+    lower: str,
+    values: Any,
+    nulls: Any,
+    times: Any,
+    period: Any,
+    size: int,
+    closed: int,
+    arrival: bool,
+    dense: bool,
+    starts: Sequence[int],
+    threads: int,
+    out: Any,
+    params: Sequence[float] = [],
+) -> bool:
+    """
+    Slide a kernel over segments of a column; False where a result does not fit int64.
+    """
+
+def rows_as_lists(rows: Any, counts: Any, k: int) -> Any:
+    """Make a list of the first so many of every k numbers."""
+
+def slide_ranked(
+    ask: int,
+    q: float,
+    rule: int,
+    k: int,
+    values: Any,
+    nulls: Any,
+    times: Any,
+    period: Any,
+    size: int,
+    closed: int,
+    starts: Sequence[int],
+    threads: int,
+    out: Any,
+    counts: Any,
+) -> None:
+    """Slide an aggregation that looks at ranks over segments of a column."""
 
 class WheelAnswers:
     """What can be asked of a wheel at one watermark."""
 
-    def query(self, start: Any, end: Any, *, clamp: bool = False, arg: Any = None) -> Any: ...
-    def landmark(self, *, arg: Any = None) -> Any: ...
-    def interval(self, length: Any, *, arg: Any = None) -> Any: ...
-    def query_many(self, starts: Any, ends: Any, *, clamp: bool = False) -> np.ndarray[Any, Any]: ...
-    def group_by(self, start: Any, end: Any, every: Any, *, tz: str | None = None) -> list[tuple[int, Any]]: ...
-    def explain(self, start: Any, end: Any, *, clamp: bool = False) -> Any: ...
+    def query(self, start: Any, end: Any, *, clamp: bool = False, arg: Any = None) -> Any:
+        """
+        Give the value of [start, end); with clamp, of its part before the watermark.
+        """
+
+    def landmark(self, *, arg: Any = None) -> Any:
+        """Give the value of everything before the watermark."""
+
+    def _interval(self, length: int, arg: Any = None) -> Any: ...
+    def _query_many(self, starts: NDArray[numpy.int64], ends: NDArray[numpy.int64], clamp: bool) -> NDArray[Any]: ...
+    def _plans(self, start: Any, end: Any, clamp: bool) -> tuple[Any, ...]: ...
+    def _levels(self) -> list[Any]: ...
+    def _origin(self) -> Any: ...
     @property
-    def start(self) -> int: ...
+    def start(self) -> int:
+        """Where the wheel begins; before it, nothing can be asked."""
+
     @property
-    def watermark(self) -> int: ...
+    def watermark(self) -> int:
+        """Up to here, not included, everything has arrived."""
+
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """The item type: int64, float64 or object."""
+
     @property
-    def aggregation(self) -> Aggregation: ...
+    def aggregation(self) -> Aggregation:
+        """What is aggregated."""
+
     @property
     def _unit(self) -> int: ...
-    def _interval(self, length: int, arg: Any = None) -> Any: ...
-    def _query_many(self, starts: Any, ends: Any, clamp: bool) -> np.ndarray[Any, Any]: ...
-    def _plans(self, start: Any, end: Any, clamp: bool) -> tuple[Any, list[Any], int, int]: ...
-    def _levels(self) -> list[tuple[int, int, int, int, int, bool]]: ...
-    def _origin(self) -> int: ...
+    def query_many(self, starts: Any, ends: Any, *, clamp: bool = False) -> NDArray[Any]:
+        """Give the values of many ranges [start, end) at once, as an array."""
 
-class WheelReader(WheelAnswers): ...
+    def interval(self, length: Any, *, arg: Any = None) -> Any:
+        """Give the value of the last `length` before the watermark."""
+
+    def group_by(self, start: Any, end: Any, every: Any) -> list[tuple[int, Any]]:
+        """Cut [start, end) into buckets of `every`, and give each one's start and value."""
+
+    def explain(self, start: Any, end: Any, *, clamp: bool = False) -> Any:
+        """Tell how a range would be answered, at what cost, and why not otherwise."""
+
+class WheelReader(WheelAnswers):
+    """A read-only view of a wheel at one watermark, for other threads."""
 
 class WheelCore(WheelAnswers):
+    """A wheel: writer, reader, windows and one clock."""
+
     def __init__(
         self,
         aggregation: Aggregation,
@@ -124,52 +303,54 @@ class WheelCore(WheelAnswers):
         unit: int,
         grain: int,
         start: int,
-        levels: list[tuple[int, int, bool]],
+        levels: list[Any],
         write_ahead: int,
         inverse: bool,
-        threshold: int | None,
+        threshold: Any,
         chunk: int,
     ) -> None: ...
-    def insert(self, value: Any, time: Any) -> bool: ...
-    @property
-    def late(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def slots(self) -> int: ...
-    def check(self) -> None: ...
-    def _insert_many(self, values: Any, times: np.ndarray[Any, Any]) -> int: ...
+    def insert(self, value: Any, time: Any) -> bool:
+        """Add an item; False if it is late, that is older than the watermark."""
+
+    def _insert_many(self, values: Any, times: NDArray[numpy.int64]) -> int: ...
     def _install(self, range: int, slide: int, offset: int, session: int) -> None: ...
-    def _advance_to(self, time: Any, empty: bool, type: type, names: list[str]) -> list[Any]: ...
+    def _advance_to(self, time: Any, empty: bool, type: Any, names: Any) -> list[Any]: ...
     def _reader(self) -> WheelReader: ...
-    def _merge(self, other: Self) -> None: ...
+    def _merge(self, other: WheelCore) -> None: ...
+    @property
+    def late(self) -> int:
+        """How many items were late, and refused."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that slots and open ticks take, in bytes."""
+
+    @property
+    def slots(self) -> int:
+        """How many slots all levels hold together."""
+
+    def check(self) -> None:
+        """Verify every invariant, and say in words which one broke."""
+
     def _state(self) -> tuple[Any, ...]: ...
-    def _restore(self, state: tuple[Any, ...]) -> None: ...
+    def _restore(self, arg: tuple[Any, ...], /) -> None: ...
 
 class KeyedWheelsCore(WheelAnswers):
-    """Wheels of many keys under one clock; sash.wheel.KeyedWheels is their face."""
+    """Wheels of many keys under one clock."""
 
     def __init__(
-        self,
-        aggregation: Aggregation,
-        dtype: str | None,
-        unit: int,
-        grain: int,
-        start: int,
-        levels: list[tuple[int, int]],
-        write_ahead: int,
-        few: int,
+        self, aggregation: Aggregation, dtype: str | None, unit: int, grain: int, start: int, levels: list[Any], write_ahead: int, few: int
     ) -> None: ...
     def insert(self, key: Any, value: Any, time: Any) -> bool: ...
-    def insert_many(self, keys: Any, as_tuple: bool, values: Any, times: np.ndarray[Any, Any]) -> int: ...
-    def insert_slices(self, keys: Any, as_tuple: bool, forms: list[str], columns: list[Any], times: np.ndarray[Any, Any]) -> int: ...
-    def insert_partials(self, keys: Any, as_tuple: bool, partials: list[Any], times: np.ndarray[Any, Any]) -> int: ...
+    def insert_many(self, keys: Any, as_tuple: bool, values: Any, times: NDArray[numpy.int64]) -> int: ...
+    def insert_slices(self, keys: Any, as_tuple: bool, form: str, columns: list[Any], times: NDArray[numpy.int64]) -> int: ...
+    def insert_partials(self, keys: Any, as_tuple: bool, partials: list[Any], times: NDArray[numpy.int64]) -> int: ...
     def advance_to(self, time: Any) -> None: ...
-    def key_query(self, key: Any, start: Any, end: Any, arg: Any = None, clamp: bool = False) -> Any: ...
+    def key_query(self, key: Any, start: Any, end: Any, arg: Any = None) -> Any: ...
     def key_landmark(self, key: Any, arg: Any = None) -> Any: ...
     def key_interval(self, key: Any, length: int, arg: Any = None) -> Any: ...
-    def query_each(self, start: Any, end: Any, clamp: bool = False) -> tuple[list[Any], list[Any]]: ...
-    def top(self, n: int, start: Any, end: Any, clamp: bool = False) -> list[tuple[Any, Any]] | None: ...
+    def query_each(self, start: Any, end: Any) -> Any: ...
+    def top(self, n: int, start: Any, end: Any) -> Any: ...
     def slots_read(self, key: Any, start: Any, end: Any) -> list[int]: ...
     def __len__(self) -> int: ...
     def has(self, key: Any) -> bool: ...
@@ -178,9 +359,86 @@ class KeyedWheelsCore(WheelAnswers):
     def late(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
-    def merge(self, other: Self) -> None: ...
+    def merge(self, other: KeyedWheelsCore) -> None: ...
     def check(self) -> None: ...
     def state(self) -> tuple[Any, ...]: ...
-    def restore(self, state: tuple[Any, ...]) -> None: ...
+    def restore(self, arg: tuple[Any, ...], /) -> None: ...
 
-def __getattr__(name: str) -> Any: ...
+class KeyTable:
+    """Distinct keys in order of their hash."""
+
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def memory(self) -> int: ...
+    def bucket_starts(self, arg: int, /) -> NDArray[numpy.int64]: ...
+    def find(self, other: KeyTable, place: int) -> int: ...
+    def decode(self, widths: Sequence[int]) -> list[Any]: ...
+    def pack(self, arg0: int, arg1: int, /) -> bytes: ...
+    @staticmethod
+    def unpack(arg0: bytes, arg1: int, /) -> KeyTable: ...
+
+class SliceColumn:
+    """The partials of one aggregation, one per slice of a run."""
+
+    def __len__(self) -> int: ...
+    def memory(self) -> int: ...
+    def lift(
+        self,
+        places: NDArray[numpy.int32],
+        slices: int,
+        values: NDArray[Any] | None,
+        valid: NDArray[numpy.uint8] | None,
+        times: NDArray[numpy.int64] | None,
+        ties: NDArray[numpy.int64] | None,
+        tie_valid: NDArray[numpy.uint8] | None,
+    ) -> SliceColumn: ...
+    def gather(self, parts: Sequence[SliceColumn], places: Sequence[NDArray[numpy.int32]], slices: int) -> SliceColumn: ...
+    def slide(
+        self,
+        starts: NDArray[numpy.int64],
+        ends: NDArray[numpy.int64],
+        how: Sequence[str],
+        subtract: bool,
+        rows: NDArray[numpy.int32] | None,
+    ) -> list[Any]: ...
+    def pack(self, arg0: int, arg1: int, /) -> bytes: ...
+    def unpack(self, arg0: bytes, arg1: int, /) -> SliceColumn: ...
+
+def slice_column(kernel: str, type: str, params: Sequence[float]) -> SliceColumn: ...
+def encode_keys(columns: list[Any], n: int) -> tuple[Any, ...]: ...
+def slice_rows(
+    ids: NDArray[numpy.int32], times: NDArray[numpy.int64], valid: NDArray[numpy.uint8] | None, keys: int, grain: int, offset: int
+) -> tuple[Any, ...]: ...
+def order_rows(
+    ids: NDArray[numpy.int32], times: NDArray[numpy.int64], ties: Sequence[NDArray[numpy.int64]], keys: int
+) -> tuple[Any, ...]: ...
+def merge_runs(
+    arg0: KeyTable,
+    arg1: NDArray[numpy.int64],
+    arg2: NDArray[numpy.int64],
+    arg3: KeyTable,
+    arg4: NDArray[numpy.int64],
+    arg5: NDArray[numpy.int64],
+    arg6: bool,
+    arg7: int,
+    /,
+) -> tuple[Any, ...]: ...
+def keep_entries(
+    arg0: KeyTable, arg1: NDArray[numpy.int64], arg2: NDArray[numpy.int64], arg3: int, arg4: int, arg5: bool, arg6: int, /
+) -> tuple[Any, ...]: ...
+def window_stretches(
+    starts: NDArray[numpy.int64],
+    panes: NDArray[numpy.int64],
+    range: int,
+    slide: int,
+    first_end: int,
+    last_end: int,
+    resumed: tuple[int, int],
+    held: tuple[int, int],
+    keys: tuple[int, int] | None = None,
+) -> tuple[Any, ...]: ...
+def lookback_stretches(
+    arg0: NDArray[numpy.int64], arg1: NDArray[numpy.int64], arg2: NDArray[numpy.int32], arg3: str, arg4: int, arg5: bool, arg6: bool, /
+) -> tuple[Any, ...]: ...
+def pack_words(arg: NDArray[numpy.int64], /) -> bytes: ...
+def unpack_words(arg0: bytes, arg1: int, /) -> NDArray[numpy.int64]: ...

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from sash import __version__
+
 # subcommand: (module with add_arguments(parser) and run(args) -> exit code, one line of help)
 COMMANDS = {
     "run": ("sash.commands.run", "run a declared pipeline: windows, rolling features and tiles, from any Spark source to any sink"),
@@ -22,7 +24,9 @@ COMMANDS = {
     "inspect": ("sash.commands.inspect", "look into a checkpoint: keys, slices, bytes, watermark, definition"),
     "bench": ("sash.bench.command", "measure: the papers' figures, and races against what users run today"),
     "demo": ("sash.demo", "stream the 2013 New York flights through Spark and prove that stream = batch"),
+    "completion": ("sash.cli", "print a script that completes commands and options in a shell"),
 }
+SHELLS = ("bash", "zsh", "fish")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -39,13 +43,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(given: list[str]) -> argparse.Namespace:
     """Read the arguments; what is asked wrongly ends the process with one line."""
+    if not given:
+        _Parser(prog="sash").error(f"say what to do, one of {', '.join(COMMANDS)}")
+    return _parser(given[:1]).parse_args(given)
+
+
+def _parser(asked: Sequence[str]) -> argparse.ArgumentParser:
+    """Make the parser with the options of the commands that are asked for; the others are listed, not imported."""
     parser = _Parser(prog="sash", description="Sliding-window aggregation for Python and Spark.")
+    parser.add_argument("--version", action="version", version=f"sash {__version__}", help="print the version and stop")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name, (module, help_) in COMMANDS.items():
         command = commands.add_parser(name, help=help_, description=help_)
-        if given[:1] == [name]:  # the others are listed, not imported
-            importlib.import_module(module).add_arguments(command)
-    return parser.parse_args(given)
+        if name in asked:
+            try:
+                importlib.import_module(module).add_arguments(command)
+            except ImportError as error:
+                if len(asked) == 1:  # else it is one of all, listed for a shell: without options then
+                    parser.exit(1, f"sash {name}: {error}\n")
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `sash completion`."""
+    parser.epilog = 'For the running shell: eval "$(sash completion bash)". For all: the script goes where the shell looks for completions.'
+    parser.add_argument("shell", choices=SHELLS, help="the shell that is to complete")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script of a shell."""
+    try:
+        import shtab
+    except ImportError:
+        raise ImportError("completion needs the package shtab. Install it: pip install shtab") from None
+    print(shtab.complete(_parser(tuple(COMMANDS)), shell=args.shell))
+    return 0
 
 
 def _guarded(args: argparse.Namespace) -> int:

@@ -1,13 +1,19 @@
 """The `sash` command: what every subcommand has in common, and those that need neither store nor Spark."""
 
 import os
+import pathlib
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+import sash
 from sash import cli
 from sash.commands.run import stderr_to
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 def run(*arguments, **options):
@@ -17,7 +23,9 @@ def run(*arguments, **options):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "the following arguments are required: command"),
+        ([], "sash: say what to do, one of run, query, "),
+        (["completion"], "the following arguments are required: shell"),
+        (["completion", "csh"], "invalid choice: 'csh'"),
         (["fly"], "invalid choice: 'fly'"),
         (["query", "store", "--speed"], "unrecognized arguments: --speed"),
         (["query"], "the following arguments are required: STORE"),
@@ -94,7 +102,45 @@ def test_explain_says_what_would_be_chosen(capsys):
 
 def test_help_lists_every_command():
     said = run("--help").stdout
-    assert all(name in said for name in ("run", "query", "explain", "inspect", "bench", "demo"))
+    assert all(re.search(rf"^    {name}\s", said, re.M) for name in cli.COMMANDS)
+
+
+def test_python_m_sash_is_sash_and_tells_the_version_of_the_package():
+    said = subprocess.run([sys.executable, "-m", "sash", "--version"], capture_output=True, text=True)
+    assert (said.returncode, said.stdout) == (0, f"sash {sash.__version__}\n")
+    assert run("--version").stdout == said.stdout
+
+
+def test_the_version_is_the_one_of_the_changelog_and_of_the_citation():
+    newest = re.findall(r"^## \[(\d[^\]]*)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
+    cited = re.findall(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)[0]
+    assert (newest, cited) == (sash.__version__, sash.__version__)
+
+
+@pytest.mark.parametrize("shell", cli.SHELLS)
+def test_completion_knows_every_command_and_its_options(capsys, shell):
+    pytest.importorskip("shtab")
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in cli.COMMANDS)
+    assert re.search(r"(--|-l )explain\b", script)  # an option of sash query
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, capture_output=True, text=True).stderr == ""
+
+
+def test_a_command_that_lacks_a_package_says_so_in_one_line(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert cli.main(["completion", "bash"]) == 1
+    assert capsys.readouterr().err == "sash completion: completion needs the package shtab. Install it: pip install shtab\n"
+
+
+def test_bench_without_its_native_loops_says_how_to_get_them():
+    code = "import sys; sys.modules['sash._bench'] = None; from sash.cli import main; main(['bench', 'fifo'])"
+    left = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert left.returncode == 1
+    assert left.stderr.startswith("sash bench: this build is without the native loops of the benchmarks")
+    assert "SASH_BENCH=ON" in left.stderr
+    assert left.stderr.count("\n") == 1
 
 
 def test_a_log_keeps_what_earlier_runs_said(tmp_path, capfd):

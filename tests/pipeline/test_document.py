@@ -1,5 +1,7 @@
 """A pipeline file: what it means, and that every mistake in it is told at once, with its line and its fix."""
 
+import tomllib
+
 import pytest
 
 from sash import agg
@@ -177,6 +179,32 @@ x = 2
         ("t", 1, "x"): 15,
     }
     assert line_of(lines(text), ("t", 1, "aggs", "n")) == 14
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        'a = 1 # """ opens nothing',
+        'a = \'"""\'',
+        'a = [ """\n[x]\nnext = 0\n""", 2 ]',
+        'a = [\n"""\n]\n""", # ]\n]',
+        'a = "x\u2028y\x85z"',
+        'a = """it ends with quotes""""" # so',
+        'a = [ { x = "}" },\n { x = 2 } ]',
+        '"a\\"=b".c = 1',
+        '["a]b".c]\nd = "#"',
+    ],
+)
+def test_lines_after_hostile_text_are_right(hostile):
+    text = f"{hostile}\nnext = 1\n[[last]]\nkey = 2\n"
+    tomllib.loads(text)
+    found = {path[-1]: line for path, line in lines(text).items()}
+    assert found["next"] == hostile.count("\n") + 2
+    assert found["key"] == hostile.count("\n") + 4
+
+
+def test_a_quoted_key_has_the_name_that_it_means():
+    assert lines('"a\\"=b".c = 1\n["d]e"]\n') == {('a"=b', "c"): 1, ("d]e",): 2}
 
 
 def test_expressions_reach_no_further_than_aggregations():

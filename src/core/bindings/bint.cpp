@@ -10,18 +10,19 @@ struct BIntWindow {
   using On = InOrder<BInt<M>>;
 };
 
-static const AlgorithmInfo info{.name = "BInt",
-                                .time = "log n per query",
-                                .space = "2n",
-                                .paper = "B-Int, 2004",
-                                .make = make_window<BIntWindow, Heat::cold>,
-                                .in_order = true,
-                                .ranges = true,
-                                .items = true,
-                                .benches = "fifo"};
+static const AlgorithmInfo bint_info{.name = "BInt",
+                                     .time = "log n per query",
+                                     .space = "2n",
+                                     .paper = "B-Int, 2004",
+                                     .make = make_window<BIntWindow, Heat::cold>,
+                                     .in_order = true,
+                                     .ranges = true,
+                                     .items = true,
+                                     .benches = "fifo"};
 
-static Binding bind(9, [](nb::module_& m) {
-  bind_window<BIntWindow>(m, info, "Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.");
+static Binding bind_bint(9, [](nb::module_& m) {
+  bind_window<BIntWindow>(m, bint_info,
+                          "Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.");
 });
 
 }  // namespace sash

@@ -10,18 +10,18 @@ struct FlatFitWindow {
   using On = InOrder<FlatFit<M>>;
 };
 
-static const AlgorithmInfo info{.name = "FlatFit",
-                                .time = "amortised 3, n at a query",
-                                .space = "n",
-                                .paper = "FlatFIT, 2017",
-                                .make = make_window<FlatFitWindow, Heat::hot>,
-                                .in_order = true,
-                                .suffixes = true,
-                                .spike = "up to n combines at a query",
-                                .benches = "fifo latency"};
+static const AlgorithmInfo flat_fit_info{.name = "FlatFit",
+                                         .time = "amortised 3, n at a query",
+                                         .space = "n",
+                                         .paper = "FlatFIT, 2017",
+                                         .make = make_window<FlatFitWindow, Heat::hot>,
+                                         .in_order = true,
+                                         .suffixes = true,
+                                         .spike = "up to n combines at a query",
+                                         .benches = "fifo latency"};
 
-static Binding bind(7, [](nb::module_& m) {
-  bind_window<FlatFitWindow>(m, info, "Aggregate an in-order window, or its youngest part, in amortised constant time.");
+static Binding bind_flat_fit(7, [](nb::module_& m) {
+  bind_window<FlatFitWindow>(m, flat_fit_info, "Aggregate an in-order window, or its youngest part, in amortised constant time.");
 });
 
 }  // namespace sash

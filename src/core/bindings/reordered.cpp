@@ -10,18 +10,19 @@ struct ReorderedWindow {
   using On = Reorder<DabaLite<M>, M>;
 };
 
-static const AlgorithmInfo info{.name = "Reordered",
-                                .time = "DabaLite's, and one per waiting item",
-                                .space = "n + 2",
-                                .paper = "Srivastava and Widom, 2004",
-                                .make = make_window<ReorderedWindow, Heat::hot>,
-                                .needs_delay = true,
-                                .preference = 7,
-                                .drawback = "BlockFiba is faster unless the worst round counts"};
+static const AlgorithmInfo reordered_info{.name = "Reordered",
+                                          .time = "DabaLite's, and one per waiting item",
+                                          .space = "n + 2",
+                                          .paper = "Srivastava and Widom, 2004",
+                                          .make = make_window<ReorderedWindow, Heat::hot>,
+                                          .needs_delay = true,
+                                          .preference = 7,
+                                          .drawback = "BlockFiba is faster unless the worst round counts"};
 
-static Binding bind(16, [](nb::module_& m) {
-  add_algorithm(info);
-  nb::class_<WindowOf<ReorderedWindow>, Window>(m, info.name, "Sort items that are at most max_delay late in a buffer before a DabaLite.",
+static Binding bind_reordered(16, [](nb::module_& m) {
+  add_algorithm(reordered_info);
+  nb::class_<WindowOf<ReorderedWindow>, Window>(m, reordered_info.name,
+                                                "Sort items that are at most max_delay late in a buffer before a DabaLite.",
                                                 nb::dynamic_attr(), nb::is_weak_referenceable())
       .def(
           "__init__",
@@ -35,7 +36,7 @@ static Binding bind(16, [](nb::module_& m) {
             // Between integers, a delay that is not whole reaches as far as the next whole one.
             nb::object whole = PyFloat_Check(delay.ptr()) ? nb::module_::import_("math").attr("ceil")(delay) : delay;
             options.max_delay = options.float_delay < 0x1p63 ? nb::cast<Time>(whole) : std::numeric_limits<Time>::max();
-            new (self) WindowOf<ReorderedWindow>(info, std::move(aggregation), std::move(dtype), options);
+            new (self) WindowOf<ReorderedWindow>(reordered_info, std::move(aggregation), std::move(dtype), options);
           },
           nb::arg("aggregation").none(), nb::kw_only(), nb::arg("max_delay"), nb::arg("dtype") = nb::none());
 });

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -25,23 +26,22 @@ Saved saved(const Face& face, Structure& structure) {
   return {std::move(ar.numbers), face.to_bytes(ar.partials), ar.partials.size()};
 }
 
-template <class Structure, class Stored, class Convert>
-void restore(Structure& structure, const std::vector<std::int64_t>& numbers, const std::vector<Stored>& partials, Convert convert) {
-  LoadArchive<Stored, Convert> ar(numbers, partials, convert);
+template <class Structure, class Partial>
+void restore(Structure& structure, const std::vector<std::int64_t>& numbers, const std::vector<Partial>& partials) {
+  LoadArchive<Partial> ar(numbers, partials);
   structure.archive(ar);
   if (!ar.done()) throw std::invalid_argument("more is stored than it says");
 }
 
 template <class Face, class Structure>
 void restore(const Face& face, Structure& structure, const Saved& saved) {
-  restore(structure, saved.numbers, face.from_bytes(saved.partials), [](const typename Face::Partial& p) { return p; });
+  restore(structure, saved.numbers, face.from_bytes(saved.partials));
 }
 
 // The same structure, every partial the identity.
 template <class Face, class Structure>
 void restore_blank(const Face& face, Structure& structure, const Saved& saved) {
-  std::vector<typename Face::Partial> blank(saved.count, face.identity());
-  restore(structure, saved.numbers, blank, [](const typename Face::Partial& p) { return p; });
+  restore(structure, saved.numbers, std::vector<typename Face::Partial>(saved.count, face.identity()));
 }
 
 // What another one holds, each of its partials converted.
@@ -49,7 +49,10 @@ template <class Partial, class Structure, class Other, class Convert>
 void take_over(Structure& structure, Other& other, Convert convert) {
   SaveArchive<Partial> ar;
   other.archive(ar);
-  restore(structure, ar.numbers, ar.partials, convert);
+  std::vector<std::decay_t<std::invoke_result_t<Convert, const Partial&>>> converted;
+  converted.reserve(ar.partials.size());
+  for (const Partial& p : ar.partials) converted.push_back(convert(p));
+  restore(structure, ar.numbers, converted);
 }
 
 }  // namespace sash

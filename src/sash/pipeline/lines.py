@@ -1,17 +1,26 @@
-"""Where things stand in a TOML file: tomllib gives values without lines, and an error without a line helps nobody."""
+"""Where things stand in a TOML file: tomllib gives values without lines, and an error without a line helps nobody.
+
+A parser that keeps positions would be better, if there were one: tomlkit and tomlrt keep none; tomlkit-extras brings five packages for
+it, tree-sitter-toml two compiled ones, and values still come from tomllib. Statements are easy to tell apart in a text that tomllib has
+read without an error, which is the only kind of text that comes here.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterator
 from typing import Final
 
 __all__ = ["Path", "line_of", "lines"]
 
 Path = tuple[str | int, ...]
 
-_KEY: Final = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
-_TABLE: Final = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
-_PART: Final = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
+# What a statement is made of, as far as it matters for where it ends: strings, comments, brackets, the end of a line.
+_TOKEN: Final = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}' r"|'''.*?'{3,5}" r'|"(?:[^"\\\n]|\\.)*"' r"|'[^'\n]*'" r"|#[^\n]*|[\[\]{}]|\n", re.DOTALL
+)
+_PART: Final = re.compile(r'\s*(?:([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'))\s*(\.?)')
 
 
 def lines(text: str) -> dict[Path, int]:
@@ -21,36 +30,40 @@ def lines(text: str) -> dict[Path, int]:
     {('time',): 1, ('windows', 0): 2, ('windows', 0, 'range'): 3}
     """
     found: dict[Path, int] = {}
-    counts: dict[Path, int] = {}
+    counts: dict[Path, int] = {}  # how many [[tables]] of a name there were, less one
     table: Path = ()
-    closing = ""  # of a multi-line string or array that is open
-    depth = 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if closing:
-            closing = "" if closing in line else closing
-            continue
-        if depth > 0:
-            depth += _brackets(line)
-            continue
-        if head := _TABLE.match(line):
-            path = _full(tuple(_parts(head[2])), counts)
-            if head[1] == "[[":
-                counts[path] = counts.get(path, -1) + 1
-                path = (*path, counts[path])
-            table = path
-            found.setdefault(table, number)
-        elif key := _KEY.match(line):
-            found.setdefault((*table, *_parts(key[1])), number)
-            rest = line[key.end() :]
-            for quotes in ('"""', "'''"):
-                if rest.count(quotes) % 2:
-                    closing = quotes
-            depth = 0 if closing else max(_brackets(rest), 0)
+    for number, statement in _statements(text):
+        brackets = len(statement) - len(statement.lstrip("["))
+        key = _key(statement[brackets:])
+        if brackets:
+            table = _full(key, counts)
+            if brackets == 2:
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+        found.setdefault(table if brackets else (*table, *key), number)
     return found
 
 
-def _parts(dotted: str) -> list[str]:
-    return [part.strip("\"'") for part in _PART.findall(dotted)]
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Cut a document into tables' heads and keys with their values, each with the line it starts at."""
+    start, depth = 0, 0
+    for token in _TOKEN.finditer(text + "\n"):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if token[0] == "\n" and depth == 0:
+            statement = text[start : token.start()].strip()
+            if statement and not statement.startswith("#"):
+                yield text.count("\n", 0, start) + 1, statement
+            start = token.end()
+
+
+def _key(text: str) -> tuple[str, ...]:
+    """Read the dotted key that a text begins with."""
+    parts: list[str] = []
+    dot, at = ".", 0
+    while dot and (part := _PART.match(text, at)):
+        parts.append(part[1] or tomllib.loads(f"key = {part[2]}")["key"])
+        dot, at = part[3], part.end()
+    return tuple(parts)
 
 
 def _full(path: tuple[str, ...], counts: dict[Path, int]) -> Path:
@@ -61,12 +74,6 @@ def _full(path: tuple[str, ...], counts: dict[Path, int]) -> Path:
         if out in counts and i < len(path) - 1:
             out = (*out, counts[out])
     return out
-
-
-def _brackets(text: str) -> int:
-    """How many [ are open after a line, strings and comments aside."""
-    plain = re.sub(r""""(?:\\.|[^"\\])*"|'[^']*'""", "", text).partition("#")[0]
-    return plain.count("[") - plain.count("]")
 
 
 def line_of(found: dict[Path, int], path: Path) -> int:
