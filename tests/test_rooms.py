@@ -11,7 +11,6 @@ import sash
 
 ROOMS = [
     "time",
-    "calendar",
     "errors",
     "codec",
     "callables",
