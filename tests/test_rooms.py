@@ -12,7 +12,6 @@ import sash
 ROOMS = [
     "containers",
     "time",
-    "calendar",
     "errors",
     "codec",
     "callables",

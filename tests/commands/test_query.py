@@ -196,7 +196,7 @@ def test_days_of_a_time_zone_begin_at_its_midnights(capsys, tmp_path):
     for options, says in (
         (["--by", "1 month"], "months and years have no fixed length"),
         (["--by", "2h", "--tz", "Europe/Berlin"], "no length of a calendar"),
-        (["--by", "1d", "--tz", "Europe/Nowhere"], "is no time zone"),
+        (["--by", "1d", "--tz", "Europe/Nowhere"], "is not a known time zone"),
         (["--by", "1d", "--tz", "Asia/Kolkata"], "not a multiple of the wheel's grain"),
     ):
         code, _, err = ask(capsys, tmp_path / "days", *options)

@@ -126,12 +126,12 @@ def test_values_that_are_times_and_lists_come_out_as_such(tmp_path):
 
 @pytest.mark.parametrize("tz", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 def test_days_of_a_time_zone(tmp_path, tz):
-    from sash.calendar import Step, midnights, zone
+    from sash.wheel.calendar import Step, midnights
 
     start, end = (micros(dt.datetime(2024, month, 1, tzinfo=dt.UTC)) for month in (3, 5))
     minutes = random.Random(tz).sample(range(start // MINUTE, end // MINUTE), 3000)
     store = made(tmp_path / "s", [([("a", m, [1]) for m in minutes], end // MINUTE)])
-    edges = midnights(start, end, Step(1, "days"), zone(tz))
+    edges = midnights(start, end, Step(1, "days"), tz)
     counted = {}
     for m in minutes:
         day = max(edge for edge in edges if edge <= m * MINUTE)

@@ -118,7 +118,7 @@ def moment(store: TileStore, text: str, option: str, tz: str | None = None, *, c
 
 def _local(text: str, tz: str) -> dt.datetime | str:
     """A time without an offset as one of a time zone."""
-    from sash.calendar import zone
+    from sash.wheel.calendar import zone
 
     try:
         at = dt.datetime.fromisoformat(text.strip())
@@ -153,7 +153,7 @@ def bounds(
 
 def local_step(text: str, option: str, tz: str) -> str:
     """Days, weeks or months of a time zone, as they were written."""
-    from sash.calendar import calendar_step, zone
+    from sash.wheel.calendar import calendar_step, zone
 
     try:
         calendar_step(text), zone(tz)
@@ -198,7 +198,7 @@ def time_cell(time: int, tz: str | None = None) -> str:
     """A time as text: UTC, or with its offset where a time zone is given."""
     if tz is None:
         return timestamp_text(time)
-    from sash.calendar import zone
+    from sash.wheel.calendar import zone
 
     at = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=time)
     return at.astimezone(zone(tz)).isoformat(" ", "minutes" if time % 60_000_000 == 0 else "auto")

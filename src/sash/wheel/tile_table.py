@@ -26,9 +26,9 @@ class Steps:
     def __init__(self, by: Any, grain: int, tz: str | None) -> None:
         self.grain, self.tz, self.length = grain, tz, grain
         if tz is not None:
-            from sash.calendar import calendar_step, zone
+            from sash.wheel.calendar import calendar_step, zone
 
-            self._step, self._zone = calendar_step(by), zone(tz)
+            self._step, _ = calendar_step(by), zone(tz)
         elif by is not None:
             self.length = duration(by)
             if self.length < 1 or self.length % grain:
@@ -39,9 +39,9 @@ class Steps:
         if self.tz is None:
             first = start // self.length
             return np.arange(first, max(-(-end // self.length), first) + 1, dtype=np.int64) * self.length
-        from sash.calendar import midnights
+        from sash.wheel.calendar import midnights
 
-        found = np.array(midnights(start, end, self._step, self._zone), np.int64)
+        found = np.array(midnights(start, end, self._step, self.tz), np.int64)
         off = found[found % self.grain != 0]
         if len(off):
             raise Misaligned(

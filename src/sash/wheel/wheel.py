@@ -467,9 +467,9 @@ def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration, tz: str |
 
 
 def _local_buckets(first: int, last: int, every: Any, tz: str, unit: int) -> list[tuple[int, int]]:
-    from sash.calendar import calendar_step, midnights, zone
+    from sash.wheel.calendar import calendar_step, midnights
 
-    inner = [at for at in midnights(first * unit, last * unit, calendar_step(every), zone(tz)) if first * unit < at < last * unit]
+    inner = [at for at in midnights(first * unit, last * unit, calendar_step(every), tz) if first * unit < at < last * unit]
     off = next((at for at in inner if at % unit), None)
     if off is not None:
         raise Misaligned(f"midnight in {tz} is at {time_text(off, 1)} microseconds, between two units of the wheel. Use a finer unit.")
