@@ -78,6 +78,7 @@ def test_import_takes_less_than_50_ms_beyond_numpy(tmp_path):
 
 # What the core imports from Python, and why. All else that is written in Python comes to it by register_hooks.
 CORE_IMPORTS = {
+    "sash.containers": "scalars and records of NumPy become plain Python data",
     "sash.errors": "the classes of errors, looked up when one is raised",
     "sash.time": "datetimes, durations and text become int64 by one parser, which is written in Python",
     "sash.agg.base": "the class Aggregation, to tell what is one",

@@ -8,6 +8,87 @@ from numpy.typing import NDArray
 
 from sash.agg.base import Aggregation
 
+def register_hooks(**kwargs) -> None:
+    """
+    Give the bodies of methods of the core that are written in Python, by name.
+    """
+
+class Algorithm:
+    """
+    The entry of an algorithm: what it can do, what it needs, what it costs.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def time(self) -> str:
+        """Combines per operation."""
+
+    @property
+    def space(self) -> str:
+        """Partials."""
+
+    @property
+    def paper(self) -> str: ...
+    @property
+    def in_order(self) -> bool:
+        """Whether times must not decrease."""
+
+    @property
+    def ranges(self) -> bool:
+        """Whether query(start, end) is answered."""
+
+    @property
+    def suffixes(self) -> bool:
+        """Whether it is answered for ends at the youngest entry."""
+
+    @property
+    def items(self) -> bool:
+        """Whether it still has its items."""
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether evict(time) removes an entry anywhere."""
+
+    @property
+    def counts_times(self) -> bool:
+        """Whether times may be left out though items come in any order."""
+
+    @property
+    def combines_ties(self) -> bool:
+        """Whether equal times are one entry."""
+
+    @property
+    def needs_associative(self) -> bool: ...
+    @property
+    def needs_inverse(self) -> bool: ...
+    @property
+    def needs_selective(self) -> bool: ...
+    @property
+    def needs_median_like(self) -> bool: ...
+    @property
+    def needs_delay(self) -> bool:
+        """Whether its constructor needs max_delay=."""
+
+    @property
+    def preference(self) -> int:
+        """Its turn in sash.window, from 1; 0 where it must be named."""
+
+    @property
+    def spike(self) -> Any:
+        """What a single call may cost, where that grows with n."""
+
+    @property
+    def drawback(self) -> Any:
+        """Why sash.window passes it over without need."""
+
+    @property
+    def benches(self) -> str:
+        """The experiments of sash bench that it is in."""
+
+def algorithms() -> list[Any]:
+    """List the algorithms, in the order of the tables."""
+
 class Window:
     """
     A sliding window: insert, evict, query. Its subclasses are the algorithms.
@@ -69,46 +150,52 @@ class Window:
     def merge(self, other: Self) -> None:
         """Take over the entries of another window, in time order."""
 
+    @property
+    def algorithm(self) -> Algorithm:
+        """What the algorithm can do, what it needs, what it costs."""
+
+    def explain(self) -> str:
+        """Tell the algorithm, what it costs, and why it was chosen."""
+
+    def to_bytes(self) -> bytes:
+        """Store the window as bytes, with the fingerprint of its aggregation."""
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def _state(self) -> tuple[Any, ...]: ...
     def _restore(self, arg: tuple[Any, ...], /) -> None: ...
     def _counts(self) -> dict[str, Any]: ...
     def _nodes(self) -> Any: ...
     @property
     def _options(self) -> dict[str, Any]: ...
-    def to_bytes(self) -> bytes:
-        """Store the window as bytes, with the fingerprint of its aggregation."""
-
     @classmethod
     def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
         """Read a window that `to_bytes` stored; ValueError for damaged bytes or another definition's."""
 
-    def __reduce__(self) -> tuple[Any, ...]: ...
-    def explain(self) -> str:
-        """Tell the algorithm, what it costs, and why it was chosen."""
-
-class Amta(Window):
+class Recalc(Window):
     """
-    Aggregate an in-order window in amortised constant time, evicting any number of items in O(log n).
+    Aggregate a window from scratch at every query: the oracle, and the only one that takes non-associative aggregations.
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
-class BInt(Window):
+class SubtractOnEvict(Window):
     """
-    Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.
+    Aggregate an in-order window by taking the oldest item away with an inverse.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None, integers_only: bool = False) -> None: ...
+
+class TwoStacks(Window):
+    """
+    Aggregate an in-order window with two stacks: amortised constant time, 2n partials, its items at hand.
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
-class BlockFiba(Window):
+class TwoStacksLite(Window):
     """
-    Aggregate a window of items in any order: blocks of entries and three fingers.
+    Aggregate an in-order window in amortised constant time, with n + 1 partials.
     """
-
-    def __init__(self, aggregation: Aggregation, *, ties: str = "combine", dtype: str | None = None) -> None: ...
-
-class _SmallBlockFiba(Window):
-    """BlockFiba with blocks of four, for tests."""
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
@@ -126,12 +213,12 @@ class DabaLite(Window):
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
-class Fiba(Window):
+class FlatFit(Window):
     """
-    Aggregate a window of items in any order: O(log d) for an item d places late, ranges included.
+    Aggregate an in-order window, or its youngest part, in amortised constant time.
     """
 
-    def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
 class FlatFat(Window):
     """
@@ -140,9 +227,16 @@ class FlatFat(Window):
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
-class FlatFit(Window):
+class BInt(Window):
     """
-    Aggregate an in-order window, or its youngest part, in amortised constant time.
+    Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
+
+class Amta(Window):
+    """
+    Aggregate an in-order window in amortised constant time, evicting any number of items in O(log n).
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -161,10 +255,29 @@ class OrderStatistics(Window):
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
-class Recalc(Window):
+class BTree(Window):
     """
-    Aggregate a window from scratch at every query: the oracle, and the only one that takes non-associative aggregations.
+    Aggregate a window of items in any order: O(log n) for every item; the baseline that Fiba is measured against.
     """
+
+    def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
+
+class Fiba(Window):
+    """
+    Aggregate a window of items in any order: O(log d) for an item d places late, ranges included.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
+
+class BlockFiba(Window):
+    """
+    Aggregate a window of items in any order: blocks of entries and three fingers.
+    """
+
+    def __init__(self, aggregation: Aggregation, *, ties: str = "combine", dtype: str | None = None) -> None: ...
+
+class _SmallBlockFiba(Window):
+    """BlockFiba with blocks of four, for tests."""
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
 
@@ -174,34 +287,6 @@ class Reordered(Window):
     """
 
     def __init__(self, aggregation: Aggregation, *, max_delay: Any, dtype: str | None = None) -> None: ...
-
-class SubtractOnEvict(Window):
-    """
-    Aggregate an in-order window by taking the oldest item away with an inverse.
-    """
-
-    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
-
-class TwoStacks(Window):
-    """
-    Aggregate an in-order window with two stacks: amortised constant time, 2n partials, its items at hand.
-    """
-
-    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
-
-class TwoStacksLite(Window):
-    """
-    Aggregate an in-order window in amortised constant time, with n + 1 partials.
-    """
-
-    def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
-
-class BTree(Window):
-    """
-    Aggregate a window of items in any order: O(log n) for every item; the baseline that Fiba is measured against.
-    """
-
-    def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
 
 def slide_array(
     kernel: str,
@@ -217,10 +302,11 @@ def slide_array(
     starts: Sequence[int],
     threads: int,
     out: Any,
+    gone: Any = None,
     params: Sequence[float] = [],
-) -> bool:
+) -> str:
     """
-    Slide a kernel over segments of a column; False where a result does not fit int64.
+    Slide a kernel over segments of a column: 'fits', 'overflow' where a result does not fit int64, 'rounded' where out does not hold it.
     """
 
 def rows_as_lists(rows: Any, counts: Any, k: int) -> Any:
@@ -255,6 +341,18 @@ class WheelAnswers:
     def landmark(self, *, arg: Any = None) -> Any:
         """Give the value of everything before the watermark."""
 
+    def query_many(self, starts: Any, ends: Any, *, clamp: bool = False) -> NDArray[Any]:
+        """Give the values of many ranges [start, end) at once, as an array."""
+
+    def interval(self, length: Any, *, arg: Any = None) -> Any:
+        """Give the value of the last `length` before the watermark."""
+
+    def group_by(self, start: Any, end: Any, every: Any) -> list[tuple[int, Any]]:
+        """Cut [start, end) into buckets of `every`, and give each one's start and value."""
+
+    def explain(self, start: Any, end: Any, *, clamp: bool = False) -> Any:
+        """Tell how a range would be answered, at what cost, and why not otherwise."""
+
     def _interval(self, length: int, arg: Any = None) -> Any: ...
     def _query_many(self, starts: NDArray[numpy.int64], ends: NDArray[numpy.int64], clamp: bool) -> NDArray[Any]: ...
     def _plans(self, start: Any, end: Any, clamp: bool) -> tuple[Any, ...]: ...
@@ -278,17 +376,6 @@ class WheelAnswers:
 
     @property
     def _unit(self) -> int: ...
-    def query_many(self, starts: Any, ends: Any, *, clamp: bool = False) -> NDArray[Any]:
-        """Give the values of many ranges [start, end) at once, as an array."""
-
-    def interval(self, length: Any, *, arg: Any = None) -> Any:
-        """Give the value of the last `length` before the watermark."""
-
-    def group_by(self, start: Any, end: Any, every: Any) -> list[tuple[int, Any]]:
-        """Cut [start, end) into buckets of `every`, and give each one's start and value."""
-
-    def explain(self, start: Any, end: Any, *, clamp: bool = False) -> Any:
-        """Tell how a range would be answered, at what cost, and why not otherwise."""
 
 class WheelReader(WheelAnswers):
     """A read-only view of a wheel at one watermark, for other threads."""
@@ -343,14 +430,14 @@ class KeyedWheelsCore(WheelAnswers):
     ) -> None: ...
     def insert(self, key: Any, value: Any, time: Any) -> bool: ...
     def insert_many(self, keys: Any, as_tuple: bool, values: Any, times: NDArray[numpy.int64]) -> int: ...
-    def insert_slices(self, keys: Any, as_tuple: bool, form: str, columns: list[Any], times: NDArray[numpy.int64]) -> int: ...
+    def insert_slices(self, keys: Any, as_tuple: bool, forms: list[Any], columns: list[Any], times: NDArray[numpy.int64]) -> int: ...
     def insert_partials(self, keys: Any, as_tuple: bool, partials: list[Any], times: NDArray[numpy.int64]) -> int: ...
     def advance_to(self, time: Any) -> None: ...
-    def key_query(self, key: Any, start: Any, end: Any, arg: Any = None) -> Any: ...
+    def key_query(self, key: Any, start: Any, end: Any, arg: Any = None, clamp: bool = False) -> Any: ...
     def key_landmark(self, key: Any, arg: Any = None) -> Any: ...
     def key_interval(self, key: Any, length: int, arg: Any = None) -> Any: ...
-    def query_each(self, start: Any, end: Any) -> Any: ...
-    def top(self, n: int, start: Any, end: Any) -> Any: ...
+    def query_each(self, start: Any, end: Any, clamp: bool = False) -> Any: ...
+    def top(self, n: int, start: Any, end: Any, clamp: bool = False) -> Any: ...
     def slots_read(self, key: Any, start: Any, end: Any) -> list[int]: ...
     def __len__(self) -> int: ...
     def has(self, key: Any) -> bool: ...
@@ -400,7 +487,8 @@ class SliceColumn:
         how: Sequence[str],
         subtract: bool,
         rows: NDArray[numpy.int32] | None,
-    ) -> list[Any]: ...
+        out: Sequence[tuple[NDArray[numpy.int64], NDArray[numpy.uint8]]],
+    ) -> list[bool]: ...
     def pack(self, arg0: int, arg1: int, /) -> bytes: ...
     def unpack(self, arg0: bytes, arg1: int, /) -> SliceColumn: ...
 
@@ -433,8 +521,6 @@ def window_stretches(
     slide: int,
     first_end: int,
     last_end: int,
-    resumed: tuple[int, int],
-    held: tuple[int, int],
     keys: tuple[int, int] | None = None,
 ) -> tuple[Any, ...]: ...
 def lookback_stretches(
@@ -442,3 +528,86 @@ def lookback_stretches(
 ) -> tuple[Any, ...]: ...
 def pack_words(arg: NDArray[numpy.int64], /) -> bytes: ...
 def unpack_words(arg0: bytes, arg1: int, /) -> NDArray[numpy.int64]: ...
+def point_stretches(
+    starts: NDArray[numpy.int64],
+    times: NDArray[numpy.int64],
+    keys: NDArray[numpy.int32],
+    at: NDArray[numpy.int64],
+    unit: str,
+    length: int,
+    hop: int,
+    delay: int,
+    takes_left: bool,
+    takes_right: bool,
+) -> tuple[Any, ...]: ...
+def coarsen(starts: NDArray[numpy.int64], times: NDArray[numpy.int64], before: int, rows: int, hop: int) -> tuple[Any, ...]: ...
+def first_from(
+    times: NDArray[numpy.int64], starts: NDArray[numpy.int64], ends: NDArray[numpy.int64], bounds: NDArray[numpy.int64]
+) -> NDArray[numpy.int64]: ...
+
+class Answers:
+    """Rows of partials that were asked for."""
+
+    def __len__(self) -> int: ...
+
+class LivePlan:
+    """What makes a key of a live bucket due."""
+
+    @staticmethod
+    def windows(range: int, slide: int, ranges: Sequence[int]) -> LivePlan: ...
+    @staticmethod
+    def oldest(apart: bool) -> LivePlan: ...
+    @staticmethod
+    def sessions(gap: int) -> LivePlan: ...
+    @staticmethod
+    def changes(apart: bool, periods: Sequence[int], delay: int, takes_left: bool, takes_right: bool) -> LivePlan: ...
+
+class Live:
+    """The live structure of a bucket: windows of many keys that go on."""
+
+    def __init__(self, columns: Sequence[SliceColumn], plan: LivePlan, form: str = "auto") -> None: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def words(self) -> int: ...
+    @property
+    def combines(self) -> int: ...
+    @property
+    def visited(self) -> int: ...
+    def bytes(self) -> int: ...
+    def check(self) -> None: ...
+    def number(self, keys: KeyTable) -> NDArray[numpy.int32]: ...
+    def find(self, keys: KeyTable) -> NDArray[numpy.int32]: ...
+    def table(self, arg: NDArray[numpy.int32], /) -> KeyTable: ...
+    def wait(self, arg0: NDArray[numpy.int32], arg1: NDArray[numpy.int64], /) -> None: ...
+    def insert(
+        self, keys: KeyTable, starts: NDArray[numpy.int64], times: NDArray[numpy.int64], columns: Sequence[SliceColumn]
+    ) -> tuple[Any, ...]: ...
+    def expire(self, oldest: int, keep: int, fold: bool) -> None: ...
+    def query(
+        self,
+        ids: NDArray[numpy.int32],
+        places: NDArray[numpy.int32] | None,
+        starts: NDArray[numpy.int64],
+        ends: NDArray[numpy.int64],
+        past: bool,
+    ) -> Answers: ...
+    def query_rows(
+        self,
+        ids: NDArray[numpy.int32],
+        places: NDArray[numpy.int32] | None,
+        times: NDArray[numpy.int64],
+        first: int,
+        length: int,
+        takes_itself: bool,
+    ) -> Answers: ...
+    def query_rows_upto(self, ids: NDArray[numpy.int32], times: NDArray[numpy.int64], length: int) -> Answers: ...
+    def query_last(self, ids: NDArray[numpy.int32], length: int) -> Answers: ...
+    def lower(self, answers: Answers, leaf: int, how: Sequence[str]) -> list[Any]: ...
+    def close_windows(self, arg: int, /) -> tuple[Any, ...]: ...
+    def close_sessions(self, arg: int, /) -> tuple[Any, ...]: ...
+    def due(self, arg: int, /) -> NDArray[numpy.int32]: ...
+    def settle(self, arg0: NDArray[numpy.int32], arg1: int, arg2: int, arg3: int, arg4: bool, /) -> None: ...
+    def export(self) -> tuple[Any, ...]: ...

@@ -138,10 +138,12 @@ static bool measures_time(const KernelSpec& spec) {
   return with_kernel(spec, []<class K>(const K&) { return requires { K::measures_time; }; });
 }
 
+static bool measures_time(const Definition& d) {
+  return !d.object && std::any_of(d.kernels.begin(), d.kernels.end(), [](const KernelSpec& spec) { return measures_time(spec); });
+}
+
 void Window::follow(TimeKind kind) {
-  if (kind != TimeKind::floats || times_ != TimeKind::unknown || items_.definition()->object) return;
-  const auto& kernels = items_.definition()->kernels;
-  if (std::none_of(kernels.begin(), kernels.end(), measures_time)) return;
+  if (kind != TimeKind::floats || times_ != TimeKind::unknown || !measures_time(*items_.definition())) return;
   ItemReader in_python = items_;
   nb::tuple types = items_.state();
   in_python.restore(nb::make_tuple(types[0], nb::bool_(true), types[2]));
@@ -281,8 +283,11 @@ using ByteArray = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb:
 
 void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
   nb::object columns = nb::module_::import_("sash.swag.columns");
-  // (columns or None, rows or None, times or None, number of rows), lengths checked, sorted if asked for.
-  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, sort, !window_->native()));
+  nb::object stamps = times.is_none() ? times : nb::object(nb::module_::import_("sash.time").attr("timestamps")(times));
+  bool in_python = !window_->native() || (times_ == TimeKind::unknown && !stamps.is_none() && nb::isinstance<FloatArray>(stamps) &&
+                                          measures_time(*items_.definition()));
+  // (columns or None, rows or None, times or None, number of rows, foreign columns or None), lengths checked, sorted if asked for.
+  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, stamps, sort, in_python));
   auto rows = nb::cast<std::size_t>(read_in[3]);
   if (rows == 0) return;
 
