@@ -304,8 +304,10 @@ static Binding bind(20, [](nb::module_& m) {
           nb::arg("length"), nb::kw_only(), nb::arg("arg") = nb::none(), "Give the value of the last length of time before the watermark.")
       .def(
           "group_by",
-          [](nb::handle self, nb::handle start, nb::handle end, nb::handle every) { return hook("group_by")(self, start, end, every); },
-          nb::arg("start").none(), nb::arg("end").none(), nb::arg("every"),
+          [](nb::handle self, nb::handle start, nb::handle end, nb::handle every, nb::handle tz) {
+            return hook("group_by")(self, start, end, every, nb::arg("tz") = tz);
+          },
+          nb::arg("start").none(), nb::arg("end").none(), nb::arg("every"), nb::kw_only(), nb::arg("tz") = nb::none(),
           "Give (bucket start, value) for every length of time from start to end.")
       .def(
           "explain",
