@@ -7,11 +7,10 @@ import pytest
 pytest.importorskip("starlette", reason="the extra 'serve' is not installed")
 pytest.importorskip("prometheus_client", reason="the extra 'serve' is not installed")
 
-from serve import streams
-from serve.client import Client
-
 from sash.serve import app
 from sash.serve.limits import Limits
+from tests.serve import streams
+from tests.serve.client import Client
 
 FRESH = dataclasses.replace(Limits(), fresh=0.0)  # every question looks at the manifest
 

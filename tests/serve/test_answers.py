@@ -6,10 +6,10 @@ import shutil
 
 import pyarrow as pa
 import pytest
-from serve.streams import AGGS, MINUTE, T0, ZONES, empty, slices, value, written
 
 from sash import agg
 from sash.wheel import TileStore
+from tests.serve.streams import AGGS, MINUTE, T0, ZONES, empty, slices, value, written
 
 DAY = 1440
 

@@ -8,7 +8,8 @@ import types
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from serve.streams import MINUTE, T0, ZONES, empty
+
+from tests.serve.streams import MINUTE, T0, ZONES, empty
 
 ROOT = pathlib.Path(__file__).parents[2]
 

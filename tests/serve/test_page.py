@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from serve.streams import MINUTE, T0, ZONES, empty, slices, written
 
 from sash.serve import app
 from sash.serve.server import Address, beside
+from tests.serve.streams import MINUTE, T0, ZONES, empty, slices, written
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [

@@ -8,11 +8,11 @@ import random
 import re
 
 import pytest
-from serve import malformed
-from serve.streams import ZONES
 
 from sash.serve import app
 from sash.serve.limits import Limits
+from tests.serve import malformed
+from tests.serve.streams import ZONES
 
 SENTENCE = re.compile(r".{15,}[.?]$", re.S)
 

@@ -9,13 +9,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from serve.client import Client
-from serve.conftest import FRESH
-from serve.streams import ZONES, empty, value
-from serve.writer import write
 
 from sash.serve import app
 from sash.serve.limits import Limits
+from tests.serve.client import Client
+from tests.serve.conftest import FRESH
+from tests.serve.streams import ZONES, empty, value
+from tests.serve.writer import write
 
 MIDNIGHT = dt.datetime(2024, 1, 1)
 
@@ -137,10 +137,10 @@ def test_answers_are_of_a_committed_watermark_while_a_thread_writes(tmp_path, li
 def test_answers_are_of_a_committed_watermark_while_a_process_writes_for_two_minutes(tmp_path):
     path = tmp_path / "trips"
     empty(path)
-    tests = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     writer = subprocess.Popen(
-        [sys.executable, "-m", "serve.writer", str(path), os.environ.get("SASH_SERVE_SECONDS", "120")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
+        [sys.executable, "-m", "tests.serve.writer", str(path), os.environ.get("SASH_SERVE_SECONDS", "120")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), *sys.path])},
     )
     answers = asked_until(lambda: writer.poll() is not None, path, 4, Limits())
     assert writer.wait() == 0

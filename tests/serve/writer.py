@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from serve.streams import MINUTE, T0, ZONES, empty, slices
+from tests.serve.streams import MINUTE, T0, ZONES, empty, slices
 
 KEPT = 240  # minutes
 
