@@ -62,9 +62,18 @@ sash._core.WheelAnswers.interval$:
         """Give the value of the last `length` before the watermark."""
 
 sash._core.WheelAnswers.group_by$:
-    def group_by(self, start: Any, end: Any, every: Any) -> list[tuple[int, Any]]:
+    def group_by(self, start: Any, end: Any, every: Any, *, tz: str | None = None) -> list[tuple[int, Any]]:
         """Cut [start, end) into buckets of `every`, and give each one's start and value."""
 
 sash._core.WheelAnswers.explain$:
     def explain(self, start: Any, end: Any, *, clamp: bool = False) -> Any:
         """Tell how a range would be answered, at what cost, and why not otherwise."""
+
+sash._core.register_hooks$:
+    def register_hooks(**hooks: Any) -> None:
+        """Give the bodies of methods of the core that are written in Python, by name."""
+
+sash._core.Algorithm.(spike|drawback)$:
+    @property
+    def \1(self) -> str | None:
+        \doc

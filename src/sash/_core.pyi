@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 
 from sash.agg.base import Aggregation
 
-def register_hooks(**kwargs) -> None:
-    """
-    Give the bodies of methods of the core that are written in Python, by name.
-    """
+def register_hooks(**hooks: Any) -> None:
+    """Give the bodies of methods of the core that are written in Python, by name."""
 
 class Algorithm:
     """
@@ -75,11 +73,11 @@ class Algorithm:
         """Its turn in sash.window, from 1; 0 where it must be named."""
 
     @property
-    def spike(self) -> Any:
+    def spike(self) -> str | None:
         """What a single call may cost, where that grows with n."""
 
     @property
-    def drawback(self) -> Any:
+    def drawback(self) -> str | None:
         """Why sash.window passes it over without need."""
 
     @property
@@ -347,7 +345,7 @@ class WheelAnswers:
     def interval(self, length: Any, *, arg: Any = None) -> Any:
         """Give the value of the last `length` before the watermark."""
 
-    def group_by(self, start: Any, end: Any, every: Any) -> list[tuple[int, Any]]:
+    def group_by(self, start: Any, end: Any, every: Any, *, tz: str | None = None) -> list[tuple[int, Any]]:
         """Cut [start, end) into buckets of `every`, and give each one's start and value."""
 
     def explain(self, start: Any, end: Any, *, clamp: bool = False) -> Any:
