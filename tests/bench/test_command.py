@@ -63,6 +63,7 @@ TINY = {
     "freelist": "--size 4096 --bulk 64 --rounds 20",
     "memory": "--size 1000",
     "tiles": "--keys 3 --quick",
+    "serve": "--keys 3 --quick",
     "wheel-stream": "--rounds 20000",
     "wheel-query": "--rounds 50 --form wheel",
     "wheel-space": "",

@@ -20,7 +20,7 @@ from sash.bench.machine import say
 from sash.bench.tables import columns
 from sash.wheel import TileStore
 
-__all__ = ["findings", "measure", "plot", "table"]
+__all__ = ["findings", "measure", "plot", "table", "write_store"]
 
 MINUTE: Final = 60_000_000
 START: Final = 1_700_006_400_000_000  # a midnight
@@ -34,14 +34,14 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     repeats = options.repeats or 3
     with tempfile.TemporaryDirectory(prefix="sash-bench-") as temporary:
         folder = Path(temporary)
-        store, seconds = _write(folder / "many", keys, 30, DAY, 168)
+        store, seconds = write_store(folder / "many", keys, 30, DAY, 168)
         cells = [_cell(name, "write", [seconds], len(store), keys)]
         zones = random.Random(0).sample(range(keys), repeats)
         cells.append(_cell(name, "open one key", [_opened(folder / "many", f"zone-{zone:05d}") for zone in zones], len(store), keys))
         fresh = "import sys; from sash.bench.tiles import opened_fresh; opened_fresh(*sys.argv[1:])"
         found = [float(_python("-c", fresh, str(folder / "many"), f"zone-{zone:05d}")) for zone in zones]
         cells.append(_cell(name, "open one key, fresh process", found, len(store), keys))
-        year, _ = _write(folder / "year", 1, 5, 73 * DAY, 73 * DAY)
+        year, _ = write_store(folder / "year", 1, 5, 73 * DAY, 73 * DAY)
         cells.append(_cell(name, "any range of a year", _asked(year, 20 if options.quick else 2_000), len(year), 1))
         shell = []
         for zone in zones:
@@ -58,7 +58,7 @@ def _cell(name: str, part: str, seconds: list[float], slices: int, keys: int) ->
     return {"experiment": name, "part": part, "slices": slices, "keys": keys, "seconds": spread}
 
 
-def _write(path: Path, keys: int, batches: int, length: int, present: int) -> tuple[TileStore, float]:
+def write_store(path: Path, keys: int, batches: int, length: int, present: int) -> tuple[TileStore, float]:
     """Write batches of so many minutes, each key in some of them, in any order."""
     import pyarrow as pa
 

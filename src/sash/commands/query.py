@@ -16,6 +16,7 @@ from sash.errors import DefinitionError
 from sash.time import timestamp_text
 from sash.wheel.questions import (
     bounds,
+    complete_to,
     flat,
     key_cells,
     key_of,
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tz", metavar="ZONE", help="--by 1d, 1w or '1 month' from midnight to midnight in e.g. Europe/Berlin; --from and --to too"
     )
+    parser.add_argument("--provisional", action="store_true", help="add what is not final yet, where the stream publishes it, and say so")
     parser.add_argument("--top", type=int, metavar="N", help="the N keys of the largest values")
     parser.add_argument("--keys", action="store_true", help="list the keys that the store has")
     parser.add_argument("--explain", action="store_true", help="say how the answer is put together, and what was rejected")
@@ -68,6 +70,7 @@ class Question(NamedTuple):
     top: int | None = None
     explain: bool = False
     tz: str | None = None
+    provisional: bool = False
 
 
 class Answer(NamedTuple):
@@ -93,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         for name in map(key_text, store.keys()):
             print(name)
         return 0
-    answer = ask(store, Question(args.agg, args.key, args.start, args.end, args.by, args.top, args.explain, args.tz))
+    answer = ask(store, Question(args.agg, args.key, args.start, args.end, args.by, args.top, args.explain, args.tz, args.provisional))
     if args.plot:
         from sash.commands.charts import chart
 
@@ -108,16 +111,19 @@ def ask(store: TileStore, question: Question) -> Answer:
     keys = None if question.keys is None else [key_of(store, text, "--key") for text in question.keys]
     start, end, notes = bounds(
         store,
-        None if question.start is None else moment(store, question.start, "--from", question.tz),
-        None if question.end is None else moment(store, question.end, "--to", question.tz),
+        None if question.start is None else moment(store, question.start, "--from", question.tz, provisional=question.provisional),
+        None if question.end is None else moment(store, question.end, "--to", question.tz, provisional=question.provisional),
         ("--from", "--to"),
         names,
+        provisional=question.provisional,
     )
+    if question.provisional:
+        notes.append(_provisional(store, end))
     every: int | str | None = None
     if question.by is not None:
         every = step_of(store, question.by, "--by") if question.tz is None else local_step(question.by, "--by", question.tz)
     opened = time.perf_counter()
-    wheels = {name: store.wheels(name, keys=keys, start=start, end=end) for name in names}
+    wheels = {name: store.wheels(name, keys=keys, start=start, end=end, provisional=question.provisional) for name in names}
     begun = time.perf_counter()
     if keys is not None:
         _known(store, next(iter(wheels.values())), keys)
@@ -160,6 +166,16 @@ def _names(store: TileStore, question: Question) -> list[str]:
         if question.keys is not None or question.by is not None:
             raise DefinitionError("--top is over all keys and one range of time. Leave --key and --by out.")
     return names
+
+
+def _provisional(store: TileStore, end: int) -> str:
+    """What is said of the part of an answer that is not final."""
+    complete = complete_to(store, True)
+    if store.provisional is None:
+        return "the stream publishes nothing that is provisional now"
+    if end <= complete:
+        return "nothing of it is provisional"
+    return f"provisional from {timestamp_text(complete)} to {timestamp_text(end)}: not final, it may still change"
 
 
 def _known(store: TileStore, wheels: Any, keys: list[Any]) -> None:

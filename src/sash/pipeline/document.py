@@ -26,7 +26,7 @@ _KEYS: Final = {
     "source": ("format", "path", "table", "schema", "options"),
     "windows": (*_SHARED, "range", "slide", "session", "offset", "emit"),
     "rolling": (*_SHARED, "lookbacks", "closed", "delay", "emit", "late"),
-    "tiles": ("name", "aggs", "key", "watermark", "tie", "grain", "path", "retention"),
+    "tiles": ("name", "aggs", "key", "watermark", "tie", "grain", "path", "retention", "provisional"),
     "sink": ("format", "path", "mode", "options"),
 }
 _AVAILABLE: Final = "available now"
@@ -311,6 +311,12 @@ class _Reader:
 
     def tiles(self, place: Place, table: Mapping[str, Any], asked: dict[str, Any]) -> None:
         asked["grain"] = self.length((*place, "grain"), table, needed='grain = "1m": how long a slice is')
+        if not isinstance(table.get("provisional", False), bool):
+            self.wrong(
+                (*place, "provisional"), f"provisional = {table['provisional']!r} is neither true nor false. Write provisional = true."
+            )
+        elif table.get("provisional"):
+            asked["emit"] = "update"
 
     def one_of(self, place: Place, table: Mapping[str, Any], asked: dict[str, Any], allowed: tuple[str, ...]) -> None:
         key = str(place[-1])

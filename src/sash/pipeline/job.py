@@ -82,10 +82,12 @@ class Job:
         every = pipeline.every
         writer = result.writeStream.queryName(f"{pipeline.name} {section.name}").option("checkpointLocation", self.checkpoint(section))
         writer = writer.trigger(processingTime=every) if every is not None else writer.trigger(availableNow=True)
-        if sink is None:
-            return writer.foreachBatch(tile_sink(self.stores[section.name], self.checkpoint(section), section.retention)).start()
         mode = "update" if section.asked.get("emit") in ("update", "changed") else "append"
-        writer = writer.format(sink.format).outputMode(mode).options(**sink.options)
+        writer = writer.outputMode(mode)
+        if sink is None:
+            store, checkpoint = self.stores[section.name], self.checkpoint(section)
+            return writer.foreachBatch(tile_sink(store, checkpoint, section.retention, provisional=mode == "update")).start()
+        writer = writer.format(sink.format).options(**sink.options)
         return writer.option("path", sink.path).start() if sink.path is not None else writer.start()
 
     def explain(self) -> str:

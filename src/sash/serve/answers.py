@@ -46,6 +46,7 @@ def facts(store: OpenStore, values: Values, limits: Limits, deadline: Deadline) 
             "first": None if span is None else stamp(now.kept_from if now.kept_from is not None else span[0]),
             "watermark": None if now.watermark is None else stamp(now.watermark),
             "complete_to": None if now.watermark is None or span is None else stamp(now.watermark // now.grain * now.grain),
+            "provisional": None if now.provisional is None else {"to": stamp(now.provisional[1]), "batch": now.batch},
         }
 
 
@@ -62,12 +63,12 @@ def lookback(store: OpenStore, values: Values, limits: Limits, deadline: Deadlin
     """Each look-back up to a time, of every key asked about: a row per key, a column per aggregation and look-back."""
     with _asked(store, values, deadline) as (names, asked, view):
         now = view.store
-        at, notes = _end(now, values.get("at", "watermark"), view.complete)
+        at, notes = _end(now, values.get("at", "watermark"), view)
         periods = [(text, _period(now, text, limits)) for text in dict.fromkeys(values.get("back") or ())]
         if not periods:
             raise Refused(400, "there is no look-back. Say how far back, e.g. back=1h.")
         _cells(len(asked or [None]) * len(names) * len(periods), limits)
-        begun, end = time.perf_counter(), min(at, view.complete)
+        begun, end = time.perf_counter(), min(at, view.upto)
         for text, period in periods:
             if now.kept_from is not None and at - period < view.first:
                 notes.append(
@@ -155,14 +156,39 @@ class _asked:
         self._store, self._values, self._deadline = store, values, deadline
 
     def __enter__(self) -> tuple[list[str], list[Any] | None, View]:
+        values, provisional = self._values, self._values.get("provisional")
         with self._store.facts(self._deadline) as now:
-            names = names_of(now, self._values.get("agg"))
-            keys = None if self._values.get("key") is None else [_key(now, key) for key in self._values["key"]]
-        self._view = self._store.view(names, keys, self._deadline)
+            names = names_of(now, values.get("agg"))
+            keys = None if values.get("key") is None else [_key(now, key) for key in values["key"]]
+            provisional = provisional and now.provisional is not None
+            since = _since(now, values) if provisional else None
+        if provisional:
+            self._view = self._store.open_view(names, keys, since, self._deadline)
+        else:
+            self._view = self._store.view(names, keys, self._deadline)
         return names, keys, self._view.__enter__()
 
     def __exit__(self, *raised: Any) -> None:
         self._view.__exit__(*raised)
+
+
+def _since(store: TileStore, values: Values) -> int | None:
+    """From where on a question needs slices; None for all of them."""
+    if values.get("from") is not None:
+        return moment(store, values["from"], "from", provisional=True)
+    if values.get("back"):
+        assert store.provisional is not None
+        text = values.get("at", "watermark")
+        at = store.provisional[1] if text in ("watermark", "now") else moment(store, text, "at", cut=True, provisional=True)
+        return at - max(_multiple(store, back, "back") for back in values["back"])
+    return None
+
+
+def _multiple(store: TileStore, text: str, option: str) -> int:
+    """A length of time that is a multiple of the grain."""
+    length = step_of(store, text, option)
+    assert isinstance(length, int)  # text is for days of a time zone, which are not asked here
+    return length
 
 
 def _key(store: TileStore, given: Any) -> Any:
@@ -178,26 +204,32 @@ def _key(store: TileStore, given: Any) -> Any:
 
 
 def _period(store: TileStore, text: str, limits: Limits) -> int:
-    period = step_of(store, text, "back")
+    period = _multiple(store, text, "back")
     if period > limits.range:
         raise Refused(422, f"back={text} is longer than the {duration_text(limits.range)} that one request may span. Use less.")
     return period
 
 
-def _end(store: TileStore, text: str, complete: int) -> tuple[int, list[str]]:
+def _end(store: TileStore, text: str, view: View) -> tuple[int, list[str]]:
     """Where look-backs end, on the grain; what is not complete of it is said."""
     if text == "watermark":
-        return complete, []
+        return view.upto, []
     now = int(time.time() * MICROS["s"]) // store.grain * store.grain
-    at = now if text == "now" else moment(store, text, "at", cut=True)
-    return at, [] if at <= complete else [f"at={text} is after the watermark: what came after {timestamp_text(complete)} is not complete"]
+    at = now if text == "now" else moment(store, text, "at", cut=True, provisional=view.provisional)
+    if at <= view.upto:
+        return at, []
+    rest = "there is nothing yet" if view.provisional else "is not complete"
+    return at, [
+        f"at={text} is after {'all slices' if view.provisional else 'the watermark'}: what came after {timestamp_text(view.upto)} {rest}"
+    ]
 
 
 def _bounds(view: View, values: Values, limits: Limits) -> tuple[int, int, list[str]]:
     now = view.store
-    times = [None if values.get(name) is None else moment(now, values[name], name) for name in ("from", "to")]
-    start, end, notes = bounds(now, times[0], times[1], ("from", "to"))
-    end = min(end, view.complete)
+    opened = view.provisional
+    times = [None if values.get(name) is None else moment(now, values[name], name, provisional=opened) for name in ("from", "to")]
+    start, end, notes = bounds(now, times[0], times[1], ("from", "to"), list(view.wheels), provisional=opened)
+    end = min(end, view.upto)
     start = min(max(start, view.first), end)
     if end - start > limits.range:
         raise Refused(
@@ -213,7 +245,7 @@ def _step(store: TileStore, values: Values, start: int, end: int, limits: Limits
     if text is None:
         return None
     if text != "auto":
-        return step_of(store, text, "step")
+        return _multiple(store, text, "step")
     points = values.get("points", 300)
     usual = [duration(one) for one in _STEPS if duration(one) > store.grain and duration(one) % store.grain == 0]
     week = MICROS["w"]
@@ -253,6 +285,8 @@ def _answer(view: View, columns: list[str], rows: list[list[Any]], more: dict[st
     rows = [[_fields(value) for value in row] for row in rows]
     for i, name in enumerate(columns):  # a key column may have the name of an aggregation
         columns[i] = name + "_" * columns[:i].count(name)
+    if view.provisional and view.upto > view.complete:
+        more = {**more, "provisional": {"from": stamp(view.complete), "to": stamp(view.upto), "batch": view.store.batch}}
     return Answer(columns, rows, view.watermark, view.complete, more, notes, took)
 
 

@@ -14,7 +14,7 @@ from sash.errors import SashError, missing_extra
 from sash.serve import answers
 from sash.serve.formats import ARROW, as_arrow, as_json, document
 from sash.serve.guard import SAFE_HEADERS, Guard
-from sash.serve.limits import Deadline, Limits, Refused
+from sash.serve.limits import Deadline, Limits, NotAtOnce, Refused
 from sash.serve.openapi import description
 from sash.serve.opened import OpenStore
 from sash.serve.parameters import Values, from_body, from_query, shown
@@ -39,6 +39,7 @@ _log = logging.getLogger("sash.serve")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PAGE: Final = Path(__file__).parent / "page"
 _JSON: Final = "application/json"
+_QUICK: Final = 64  # values of an answer that is not worth a thread
 _STATIC: Final = {"page.js": "text/javascript", "chart.js": "text/javascript", "page.css": "text/css", "plotly.js": "text/javascript"}
 
 
@@ -64,7 +65,7 @@ _OF_STORE: Final[dict[str, tuple[Route, Callable[..., Any]]]] = {
                 "lookback",
                 "/api/stores/{store}/lookback",
                 "Features: look-backs up to a time, for one key or many.",
-                ("agg", "key", "back", "at", "explain", "format"),
+                ("agg", "key", "back", "at", "provisional", "explain", "format"),
                 ("GET", "POST"),
                 _BULK,
             ),
@@ -75,7 +76,7 @@ _OF_STORE: Final[dict[str, tuple[Route, Callable[..., Any]]]] = {
                 "range",
                 "/api/stores/{store}/range",
                 "A range of time, whole or by steps, for one key, many, or all together.",
-                ("agg", "key", "from", "to", "step", "points", "explain", "format"),
+                ("agg", "key", "from", "to", "step", "points", "provisional", "explain", "format"),
                 ("GET", "POST"),
                 _BULK,
             ),
@@ -86,7 +87,7 @@ _OF_STORE: Final[dict[str, tuple[Route, Callable[..., Any]]]] = {
                 "top",
                 "/api/stores/{store}/top",
                 "The keys of the largest values in a range.",
-                ("agg", "n", "from", "to", "format"),
+                ("agg", "n", "from", "to", "provisional", "format"),
                 gives=_BULK,
             ),
             answers.top,
@@ -138,6 +139,7 @@ class _Server:
         self._stores, self._guard, self._limits, self._pipelines = stores, guard, limits, pipelines
         self._metrics = Metrics(list(stores.values()), pipelines)
         self._threads: anyio.CapacityLimiter | None = None
+        self._asked = 0.0  # when a store was last asked something
         described = [_STORES, *(route for route, _ in _OF_STORE.values()), _PIPELINES, _METRICS]
         self._openapi = as_json(description(described, limits, guard.needs_token))
 
@@ -183,7 +185,8 @@ class _Server:
 
         async def follow() -> None:
             while True:
-                await anyio.sleep(0.5)
+                busy = time.monotonic() - self._asked < 10
+                await anyio.sleep(max(self._limits.fresh / 2, 0.05) if busy else 1.0)
                 await anyio.to_thread.run_sync(look)
 
         async with anyio.create_task_group() as tasks:
@@ -236,10 +239,10 @@ class _Server:
                 )
             values = await self._values(request, route)
 
-            def work() -> Response:
+            def work(deadline: Deadline) -> Response:
                 try:
                     found = answer(store, values, self._limits, deadline)
-                except Refused:
+                except (Refused, NotAtOnce):
                     raise
                 except (SashError, ValueError, TypeError, OverflowError) as error:
                     raise Refused(422 if isinstance(error, OverflowError) else 400, store.said(error)) from error
@@ -249,12 +252,16 @@ class _Server:
                     return Response(as_arrow(store.name, found), media_type=ARROW, headers=SAFE_HEADERS)
                 return Response(as_json(document(store.name, found)), media_type=_JSON, headers=SAFE_HEADERS)
 
-            return await self._in_thread(work)
+            self._asked = time.monotonic()
+            if route.name == "lookback" and len(values.get("key") or ()) * len(values.get("back") or ()) <= _QUICK:
+                with contextlib.suppress(NotAtOnce):
+                    return work(deadline.at_once())
+            return await self._in_thread(lambda: work(deadline))
 
         return ask
 
     async def _in_thread(self, work: Callable[[], Response]) -> Response:
-        """Run what may wait for a store's lock beside the loop."""
+        """Run what may wait for a lock or a disk beside the loop; a few look-backs are answered sooner than a thread is called."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(16)
         return await anyio.to_thread.run_sync(work, limiter=self._threads)

@@ -8,7 +8,7 @@ import time
 from sash.errors import SashError
 from sash.time import MICROS
 
-__all__ = ["Deadline", "Limits", "Refused"]
+__all__ = ["Deadline", "Limits", "NotAtOnce", "Refused"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +36,28 @@ class Refused(SashError):
         self.again = again  # seconds after which it may work
 
 
-class Deadline:
-    """The time by which an answer must be there."""
+class NotAtOnce(SashError):
+    """An answer that can't be given without waiting: for a lock, or for a disk."""
 
-    def __init__(self, seconds: float) -> None:
+
+class Deadline:
+    """The time by which an answer must be there; one that does not wait at all raises NotAtOnce instead."""
+
+    def __init__(self, seconds: float, *, waits: bool = True) -> None:
         self._seconds = seconds
         self._at = time.monotonic() + seconds
+        self.waits = waits
+
+    def at_once(self) -> Deadline:
+        """The same time, without waiting."""
+        made = Deadline(self._seconds, waits=False)
+        made._at = self._at
+        return made
+
+    def may_wait(self) -> None:
+        """Go on only where waiting is allowed."""
+        if not self.waits:
+            raise NotAtOnce
 
     @property
     def left(self) -> float:

@@ -27,6 +27,7 @@ _PER_SLICE: Final = 32  # bytes in wheels, about, of a slice of numbers
 _PER_OBJECT: Final = 400  # of one that Python holds
 _FEW: Final = 16  # keys that are read from disk while the wheels of all are being opened, or where these are too large
 _CACHED: Final = 256  # single keys whose wheels are kept
+_READ: Final = 5_000_000  # slices that are read for one answer, at most
 
 
 class View(NamedTuple):
@@ -37,6 +38,8 @@ class View(NamedTuple):
     first: int  # slices from here on ...
     complete: int  # ... up to here are complete, on the grain
     watermark: int
+    upto: int  # where the wheels end: at `complete`, or where what is provisional does
+    provisional: bool = False
 
 
 class _Whole:
@@ -61,6 +64,8 @@ class OpenStore:
         self._opening: dict[str, threading.Event] = {}
         self._failed: dict[str, BaseException] = {}
         self._single: OrderedDict[tuple[str, Any], KeyedWheels] = OrderedDict()
+        self._open_wheels: dict[tuple[str, tuple[Any, ...] | None, int | None], KeyedWheels] = {}
+        self._open_batch = -1
         self._keys: list[Any] | None = None
         self._looked = 0.0
 
@@ -74,13 +79,13 @@ class OpenStore:
     def facts(self, deadline: Deadline) -> Iterator[TileStore]:
         """The store itself, up to date; its lock is held meanwhile."""
         with self._locked(deadline):
-            self._freshen()
+            self._freshen(deadline)
             yield self._store
 
     def keys(self, deadline: Deadline) -> list[Any]:
         """The keys that have slices."""
         with self._locked(deadline):
-            self._freshen()
+            self._freshen(deadline)
             if self._keys is None:
                 whole = next(iter(self._whole.values()), None)
                 self._keys = self._reading(self._store.keys) if whole is None else whole.wheels.keys()
@@ -98,9 +103,11 @@ class OpenStore:
         """The wheels of some aggregations, that hold at least these keys, all of them where there are none; the lock is held."""
         while True:
             with self._locked(deadline):
-                self._freshen()
+                self._freshen(deadline)
                 self._need_slices()
                 waits = self._missing(names, keys)
+                if any(name not in self._whole for name in names):
+                    deadline.may_wait()
                 if waits is None:
                     yield self._viewed(names, keys)
                     return
@@ -159,9 +166,52 @@ class OpenStore:
         assert store.span is not None
         first = max([store.kept_from if store.kept_from is not None else store.span[0], *(w.start for w in found.values())])
         complete = min([store.watermark // store.grain * store.grain, *(w.watermark for w in found.values())])
-        return View(
-            store, found, first, complete, store.watermark if complete == store.watermark // store.grain * store.grain else complete
-        )
+        watermark = store.watermark if complete == store.watermark // store.grain * store.grain else complete
+        return View(store, found, first, complete, watermark, complete)
+
+    @contextlib.contextmanager
+    def open_view(self, names: Sequence[str], keys: Sequence[Any] | None, since: int | None, deadline: Deadline) -> Iterator[View]:
+        """The same with what is not final yet, from `since` on: read from disk, and kept until the next batch; the lock is held."""
+        deadline.may_wait()
+        with self._locked(deadline):
+            self._freshen(deadline)
+            store = self._store
+            if store.provisional is None:
+                self._need_slices()
+            asked = None if keys is None else tuple(keys)
+            while True:
+                batch = store.batch
+                found = {name: self._with_open(name, asked, since) for name in names}
+                if store.batch == batch:  # reading may have met a newer one
+                    break
+            assert store.watermark is not None
+            complete = store.watermark // store.grain * store.grain
+            first = max(w.start for w in found.values())
+            upto = min(w.watermark for w in found.values())
+            yield View(store, found, first, min(complete, upto), store.watermark, upto, True)
+
+    def _with_open(self, name: str, keys: tuple[Any, ...] | None, since: int | None) -> KeyedWheels:
+        store, place = self._store, (name, keys, since)
+        if self._open_batch != store.batch:
+            self._open_wheels.clear()
+            self._open_batch = store.batch
+        if (found := self._open_wheels.get(place)) is not None:
+            return found
+        if keys is None or len(keys) > _FEW:
+            span = store.span
+            share = 1.0 if since is None or span is None else min(max((span[1] - since) / (span[1] - span[0]), 0.0), 1.0)
+            if len(store) * share > _READ:
+                raise Refused(
+                    422,
+                    f"what is provisional is added on disk to {int(len(store) * share):,} slices, more than {_READ:,}. "
+                    f"Ask about up to {_FEW} keys, a shorter range, or without provisional.",
+                )
+        first = None if since is None else max(since, _first(store) // store.grain * store.grain)
+        made = self._reading(lambda: store.wheels(name, keys=keys, start=first, provisional=True))
+        if len(self._open_wheels) >= _CACHED:
+            self._open_wheels.clear()
+        self._open_wheels[place] = made
+        return made
 
     def _few(self, name: str, keys: Sequence[Any]) -> KeyedWheels:
         """Wheels of a few keys, read from disk; those of single keys are kept until the store changes."""
@@ -184,18 +234,21 @@ class OpenStore:
 
     @contextlib.contextmanager
     def _locked(self, deadline: Deadline) -> Iterator[None]:
-        if not self._lock.acquire(timeout=deadline.left):
-            raise Refused(503, f"the store {self.name!r} is busy. Ask again in a moment.", again=1)
+        if not self._lock.acquire(blocking=False):
+            deadline.may_wait()
+            if not self._lock.acquire(timeout=deadline.left):
+                raise Refused(503, f"the store {self.name!r} is busy. Ask again in a moment.", again=1)
         try:
             yield
         finally:
             self._lock.release()
 
-    def _freshen(self) -> None:
+    def _freshen(self, deadline: Deadline) -> None:
         """Take in what was written since; wheels that can't follow are let go, to be opened anew."""
         now = time.monotonic()
         if now - self._looked < self._limits.fresh:
             return
+        deadline.may_wait()
         before, made = self._store.watermark, self._identity(self._store)
         try:
             changed = self._store.refresh()
@@ -232,6 +285,7 @@ class OpenStore:
         self._whole.clear()
         self._opening.clear()
         self._single.clear()
+        self._open_wheels.clear()
         self._keys = None
         self._looked = 0.0
 
@@ -251,3 +305,9 @@ class OpenStore:
         if "://" not in path and not os.path.isdir(path):
             return Refused(404, f"the store {self.name!r} is no longer there. Ask again when it is back.")
         return Refused(503, f"the store {self.name!r} can't be read: {self.said(error)}", again=5)
+
+
+def _first(store: TileStore) -> int:
+    """From where on there is anything to be asked."""
+    span = store.span or store.provisional
+    return store.kept_from if store.kept_from is not None else 0 if span is None else span[0]

@@ -14,6 +14,7 @@ from sash.spark.guard import guarded, quoted
 from sash.spark.labels import with_labels
 from sash.spark.settings import Settings
 from sash.spark.stream import stream
+from sash.spark.tile_sink import TOLD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -137,17 +138,21 @@ def tiles(
     key: str | Sequence[str] | None = None,
     watermark: Any = None,
     tie: str | None = None,
+    emit: str = "final",
 ) -> DataFrame:
     """Cut time into slices of one grain and give each key's partials: what wheels are built from.
 
     Gives the key columns, `slice_start`, `slice_end` and a column per aggregation that can be merged over time and over sources:
-    the value itself where it can (count, sum, min, max), a struct for mean (sum, count) and minmax, bytes for the others.
+    the value itself where it can (count, sum, min, max), a struct for mean (sum, count) and minmax, bytes for the others. In a stream a
+    slice comes out once, when the watermark reaches its end; with `emit="update"` as it stands, whenever rows came for it: what
+    tile_sink(..., provisional=True) takes.
 
     >>> tiles(df, time="at", grain="1 minute", key="zone", aggs={"fare": agg.mean("fare")})  # doctest: +SKIP
     """
     partials = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
-    out = windows(df, time=time, range=grain, aggs=partials, key=key, watermark=watermark, tie=tie)
-    return out.withColumnsRenamed({"window_start": "slice_start", "window_end": "slice_end"})
+    out = windows(df, time=time, range=grain, aggs=partials, key=key, watermark=watermark, tie=tie, emit=emit)
+    out = out.withColumnsRenamed({"window_start": "slice_start", "window_end": "slice_end"})
+    return out.withMetadata("slice_end", {TOLD: emit}) if emit != "final" and df.isStreaming else out
 
 
 def _plan(df: DataFrame, definition: Definition) -> DataFrame:

@@ -9,24 +9,30 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlparse
 
 from sash.errors import DefinitionError
 from sash.time import timestamp
 from sash.wheel import TileStore
 from sash.wheel.tile_changes import Part, Shape
+from sash.wheel.tile_open import write_open
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
-def tile_sink(store: TileStore, checkpoint: str, retention: Any = None) -> Callable[[DataFrame, int], None]:
+TOLD: Final = "sash.emit"  # in the metadata of slice_end: how the tiles are told
+
+
+def tile_sink(store: TileStore, checkpoint: str, retention: Any = None, *, provisional: bool = False) -> Callable[[DataFrame, int], None]:
     """Give the function for foreachBatch that writes the result of tiles() to a store.
 
     `checkpoint` is the query's: it holds the query's id and, before a batch runs, the watermark that the batch brings. Every
-    executor must reach the store's path. With `retention`, slices that long before the watermark are dropped.
+    executor must reach the store's path. With `retention`, slices that long before the watermark are dropped. With `provisional`,
+    for tiles(..., emit="update") in output mode update, slices that are not final yet are published beside the tiles; then all
+    slices pass through the driver.
 
     >>> tiles(df, ...).writeStream.foreachBatch(tile_sink(store, "cp")).option("checkpointLocation", "cp").start()  # doctest: +SKIP
     """
@@ -37,14 +43,28 @@ def tile_sink(store: TileStore, checkpoint: str, retention: Any = None) -> Calla
         # The offset log: a version, then what Spark noted of the batch, then an offset per source.
         noted = json.loads(_text(spark, f"{checkpoint}/offsets/{batch}").splitlines()[1])
         upto = int(noted["batchWatermarkMs"]) * 1000
-        if store.awaits(query, batch):
-            store.commit(_put(df, store, batch, upto), query=query, batch=batch, watermark=upto)
-        else:  # the batch is there; Spark still has to run it, for its state to move on
+        _check_told(df, provisional)
+        if not store.awaits(query, batch):  # the batch is there; Spark still has to run it, for its state to move on
             df.write.format("noop").mode("overwrite").save()
+        elif provisional:
+            write_open(store, df.toArrow(), query=query, batch=batch, watermark=upto)
+        else:
+            store.commit(_put(df, store, batch, upto), query=query, batch=batch, watermark=upto)
         if retention is not None:
             store.expire(retention, exactly=False)
 
     return write
+
+
+def _check_told(df: DataFrame, provisional: bool) -> None:
+    """Refuse tiles that are told in another way than the sink needs."""
+    told = df.schema["slice_end"].metadata.get(TOLD) if "slice_end" in df.columns else None
+    if provisional and told != "update":
+        raise DefinitionError(
+            'provisional=True needs tiles as they stand. Define them so: tiles(..., emit="update"), output mode "update".'
+        )
+    if not provisional and told == "update":
+        raise DefinitionError('tiles(..., emit="update") tells slices that are not final. Pass provisional=True, or leave emit out.')
 
 
 def write_history(store: TileStore, df: DataFrame, *, until: Any) -> bool:

@@ -85,19 +85,19 @@ def _value(text: str, kind: str) -> Any:
     return pa.array([text]).cast(pa.type_for_alias(kind))[0].as_py()  # its errors are ValueErrors
 
 
-def complete_to(store: TileStore) -> int:
-    """Up to where all slices are there, on the grain; TileStoreError where there are none yet."""
-    if store.watermark is None or store.span is None:
+def complete_to(store: TileStore, provisional: bool = False) -> int:
+    """Up to where all slices are there, on the grain; TileStoreError where there are none yet, with `provisional` not even open ones."""
+    if store.watermark is None or (store.span is None and not (provisional and store.provisional)):
         raise TileStoreError(f"{store.path} has no complete slice yet. Wait until the watermark of its stream has passed the first one.")
     return store.watermark // store.grain * store.grain
 
 
-def moment(store: TileStore, text: str, option: str, tz: str | None = None, *, cut: bool = False) -> int:
+def moment(store: TileStore, text: str, option: str, tz: str | None = None, *, cut: bool = False, provisional: bool = False) -> int:
     """A time on the grain, there where a time zone is given, or a length of time back from the watermark.
 
     With `cut`, the slice that a time lies in begins there.
     """
-    complete = complete_to(store)
+    complete = complete_to(store, provisional)
     try:
         back = duration(text)
     except ValueError:
@@ -128,17 +128,30 @@ def _local(text: str, tz: str) -> dt.datetime | str:
 
 
 def bounds(
-    store: TileStore, start: int | None, end: int | None, options: tuple[str, str], names: Iterable[str] = ()
+    store: TileStore,
+    start: int | None,
+    end: int | None,
+    options: tuple[str, str],
+    names: Iterable[str] = (),
+    *,
+    provisional: bool = False,
 ) -> tuple[int, int, list[str]]:
-    """The time that is asked about, inside what there is of some aggregations; what had to be left out is said."""
-    complete = complete_to(store)
-    assert store.span is not None
-    first = store.kept_from if store.kept_from is not None else store.span[0]
+    """The time that is asked about, inside what there is of some aggregations; what had to be left out is said.
+
+    With `provisional`, what there is reaches up to where slices are not final yet.
+    """
+    opened = store.provisional if provisional else None
+    complete = complete_to(store, provisional)
+    complete = complete if opened is None else max(complete, opened[1])
+    span = store.span or opened
+    assert span is not None
+    first = store.kept_from if store.kept_from is not None else span[0]
     first = max([first, *(store.since[name] for name in names if name in store.since)])
     start, end = first if start is None else start, complete if end is None else end
     notes = []
     if end > complete:
-        notes.append(f"{options[1]} {timestamp_text(end)} is after the watermark: the answer ends at {timestamp_text(complete)}")
+        last = "the watermark" if opened is None else "all slices"
+        notes.append(f"{options[1]} {timestamp_text(end)} is after {last}: the answer ends at {timestamp_text(complete)}")
         end = complete
     if start < first:
         notes.append(f"{options[0]} {timestamp_text(start)} is before the first tile: the answer begins at {timestamp_text(first)}")

@@ -78,7 +78,13 @@ class Shape:
         slices = segments.sorted_slices(table, self.keys, self.grain, once=True)
         return Part(segments.write_segment(files, slices, self.fingerprint, batch, batch, 0, self.grain), columns)
 
-    def _checked(self, table: pa.Table, upto: int) -> tuple[pa.Table, Columns]:
+    def write_open(self, files: Files, table: pa.Table, batch: int, upto: int) -> Part:
+        """Check slices that are not final yet, perhaps none, and put them where no other engine takes them for tiles."""
+        table, columns = self._checked(table, upto, final=False)
+        slices = segments.sorted_slices(table, self.keys, self.grain, once=True)
+        return Part(segments.write_segment(files, slices, self.fingerprint, batch, batch, 0, self.grain, f"{FOLDER}/"), columns)
+
+    def _checked(self, table: pa.Table, upto: int, final: bool = True) -> tuple[pa.Table, Columns]:
         """Refuse slices that do not belong here, before anything is written."""
         import pyarrow as pa
 
@@ -107,6 +113,12 @@ class Shape:
             off = int(times[times % self.grain != 0][0])
             raise TileStoreError(f"a slice starts at {timestamp_text(off)}, which is not on the grain of {duration_text(self.grain)}.")
         last, first = int(times.max()) + self.grain, int(times.min()) + self.grain
+        if not final:
+            if first <= upto:
+                raise TileStoreError(
+                    f"a slice ends at {timestamp_text(first)}, by the watermark {timestamp_text(upto)}: it is final. Write it so."
+                )
+            return table, columns
         if last > upto:
             raise TileStoreError(
                 f"a slice ends at {timestamp_text(last)}, after the watermark {timestamp_text(upto)}: it is not complete. "
@@ -147,17 +159,20 @@ class Change:
         """Make another manifest true, and delete the segments that it no longer names."""
         self._lease.keep()
         manifest.save(self.files)
-        named = {segment.file for segment in manifest.segments}
-        gone = [segment.file for segment in self.now.segments if segment.file not in named]
+        named = {segment.file for segment in _named(manifest)}
+        gone = [segment.file for segment in _named(self.now) if segment.file not in named]
         self.now = manifest
         for file in gone:
             segments.remove_segment(self.files, file)
 
-    def add(self, parts: Sequence[Part], **changed: Any) -> None:
-        """Take in segments that were put for this change."""
+    def add(self, parts: Sequence[Part], opened: Part | None = None, **changed: Any) -> None:
+        """Take in segments that were put for this change.
+
+        What was open before is final now, or in `opened` again, or no longer known.
+        """
         known = dict(self.now.columns)
         shape = Shape.of(self.files, self.now)
-        for part in parts:
+        for part in (*parts, *([] if opened is None else [opened])):
             if part.segment is None:
                 continue
             shape.fit(part.columns)
@@ -170,6 +185,7 @@ class Change:
             known |= {name: kind for name, kind in part.columns if name not in known}
             shape = dataclasses.replace(shape, columns=tuple(known.items()))
         new = tuple(part.segment for part in parts if part.segment is not None)
+        changed["open"] = None if opened is None else opened.segment
         self.save(dataclasses.replace(self.now, segments=(*self.now.segments, *new), columns=tuple(known.items()), **changed))
 
     def merge_levels(self) -> None:
@@ -225,13 +241,18 @@ class Change:
 
         A batch that is being written has a number after `upto`: its files stay.
         """
-        named = {segment.file.removesuffix(".parquet") for segment in self.now.segments}
+        named = {segment.file.rpartition("/")[2].removesuffix(".parquet") for segment in _named(self.now)}
         for folder in ("", f"{FOLDER}/"):
             for name in self.files.names(folder):
                 found = _TILES.match(name)
                 left = found and found[1] not in named and int(found[2]) <= upto
                 if left or (folder and _ASIDE.match(name)):
                     self.files.delete(f"{folder}{name}")
+
+
+def _named(manifest: Manifest) -> tuple[Segment, ...]:
+    """The segments of a manifest, those that are not final too."""
+    return manifest.segments if manifest.open is None else (*manifest.segments, manifest.open)
 
 
 def back_from(watermark: int, before: Any) -> int:

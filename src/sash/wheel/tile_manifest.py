@@ -110,6 +110,7 @@ class Manifest:
     prints: tuple[str, ...] = ()  # fingerprints of the definition before they were
     table: Mapping[str, Any] | None = None  # of an index: what it is an index of
     free: bool = False  # another query may go on from the watermark
+    open: Segment | None = None  # slices that are not final yet, perhaps none; None where the last batch did not tell them
 
     def save(self, files: Files) -> None:
         """Put it in the place of the one before, in one step."""
@@ -128,6 +129,7 @@ class Manifest:
             "prints": list(self.prints),
             "table": self.table,
             "free": self.free,
+            "open": None if self.open is None else dataclasses.asdict(self.open),
         }
         text = json.dumps({**document, "checksum": _checksum(document)}, indent=1)
         files.put(_NAME, text.encode())
@@ -173,6 +175,7 @@ class Manifest:
             tuple(document.get("prints", ())),
             document.get("table"),
             document.get("free", False),
+            None if document.get("open") is None else Segment(**document["open"]),
         )
 
     def accepts(self, print_: str) -> bool:

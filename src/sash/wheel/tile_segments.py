@@ -174,7 +174,9 @@ def micros(column: Any) -> Array:
     return to_numpy(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()))
 
 
-def write_segment(files: Files, slices: Sorted, fingerprint: str, first: int, last: int, level: int, grain: int) -> Segment:
+def write_segment(
+    files: Files, slices: Sorted, fingerprint: str, first: int, last: int, level: int, grain: int, folder: str = ""
+) -> Segment:
     """Put a segment and its index, under a name that was never used before."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -185,7 +187,7 @@ def write_segment(files: Files, slices: Sorted, fingerprint: str, first: int, la
     pq.write_table(table, sink, row_group_size=_ROWS, compression="zstd", compression_level=1, write_page_checksum=True)
     data = sink.getvalue()
     # The name is made by chance: one that was read in an older manifest never comes to mean another file, also after a kill.
-    file = f"tiles-{first:08d}-{last:08d}-{secrets.token_hex(6)}.parquet"
+    file = f"{folder}tiles-{first:08d}-{last:08d}-{secrets.token_hex(6)}.parquet"
     write_index(files, file, index_of(slices, data), fingerprint)
     files.put(file, data)
     times = micros(table[START])
@@ -204,7 +206,7 @@ def remove_segment(files: Files, file: str) -> None:
 
 def index_name(file: str) -> str:
     """The name of a segment's index."""
-    return f"{FOLDER}/{file.removesuffix('.parquet')}.index"
+    return f"{FOLDER}/{file.rpartition('/')[2].removesuffix('.parquet')}.index"
 
 
 def index_of(slices: Sorted, data: Any) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sash.agg import Aggregation, struct
-from sash.time import duration, duration_text, timestamp, timestamp_text
+from sash.time import MICROS, duration, duration_text, timestamp, timestamp_text
 from sash.wheel import tile_segments as segments
 from sash.wheel.errors import NotRetained, TileStoreError
 from sash.wheel.keyed_wheels import KeyedWheels
@@ -18,7 +18,7 @@ from sash.wheel.tile_changes import Change, Part, Shape
 from sash.wheel.tile_columns import insert, item_type
 from sash.wheel.tile_files import FOLDER, files_of
 from sash.wheel.tile_manifest import Definition, Manifest, exists
-from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, read_segment, segment_keys, segment_schema
+from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, merged, read_segment, segment_keys, segment_schema
 from sash.wheel.tile_segments import Slices
 from sash.wheel.tile_table import Steps, check_names, lowered_type, shown_type, table_of
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["TileStore"]
 
 FEW_KEYS: Final = 16  # so many keys get their coarser levels when wheels are opened, not when they are first asked about
+FARTHEST: Final = MICROS["w"]  # after the watermark, of what is provisional: rows dated later say nothing of now
 _FOREVER: Final = 2**63 - 1
 
 T = TypeVar("T")
@@ -106,7 +107,7 @@ class TileStore:
             upto = None if now.watermark is None else now.watermark - now.watermark % now.definition.grain
             since = dict(now.since) if upto is None else {**now.since, **dict.fromkeys(added, upto)}
             prints = (*now.prints, now.definition.fingerprint())
-            change.save(dataclasses.replace(now, definition=definition, since=since, prints=prints, free=True))
+            change.save(dataclasses.replace(now, definition=definition, since=since, prints=prints, free=True, open=None))
 
     # --- what it is
 
@@ -134,6 +135,36 @@ class TileStore:
     def kept_from(self) -> int | None:
         """Before here slices were dropped by retention, in microseconds; None where none were."""
         return self._manifest.kept_from
+
+    @property
+    def batch(self) -> int:
+        """The last batch that was written; -1 before the first."""
+        return self._manifest.batch
+
+    @property
+    def provisional(self) -> tuple[int, int] | None:
+        """From where to where there are slices that are not final yet, in microseconds; None where none are published.
+
+        Slices more than a week after the first of them, of rows that are dated too late, do not count.
+        """
+        opened, mark = self._manifest.open, self.watermark
+        if opened is None or not opened.rows or mark is None:
+            return None
+        return opened.start, min(opened.end, (max(mark, opened.start) + FARTHEST) // self.grain * self.grain)
+
+    @property
+    def open_known(self) -> bool:
+        """Whether the last batch said which slices are open, be it none."""
+        return self._manifest.open is not None
+
+    def open_slices(self) -> pa.Table | None:
+        """The slices that are not final yet, as they were written; None where there are none."""
+
+        def read() -> pa.Table | None:
+            opened = self._manifest.open
+            return merged(self._files, self._manifest, [opened]).table if opened is not None and opened.rows else None
+
+        return self._retried(read)
 
     @property
     def query(self) -> str | None:
@@ -178,18 +209,22 @@ class TileStore:
 
     # --- in
 
-    def write(self, table: pa.Table, *, query: str, batch: int, watermark: Any) -> bool:
+    def write(self, table: pa.Table, *, query: str, batch: int, watermark: Any, open: pa.Table | None = None) -> bool:
         """Add the slices of a query's batch, and move the watermark; False if the batch was written before.
 
         `table` holds what sash.spark.tiles() gives: key columns, `slice_start`, a column of partials per aggregation. A slice is
-        written once, when the watermark has passed its end: one that ended by the watermark of an earlier batch is refused.
+        written once, when the watermark has passed its end: one that ended by the watermark of an earlier batch is refused. `open`
+        holds all slices that are not final yet; they take the place of those of the batch before, and wheels(provisional=True) adds
+        them to the tiles.
         """
         upto = timestamp(watermark)
         with self._change() as change:
             if not self._takes(change.now, query, batch):
                 return False
-            part = Shape.of(self._files, change.now).write(self._files, table, batch, upto)
-            self._add(change, [part], upto, query=query, batch=batch, free=False)
+            shape = Shape.of(self._files, change.now)
+            part = shape.write(self._files, table, batch, upto)
+            opened = None if open is None else shape.write_open(self._files, open, batch, upto)
+            self._add(change, [part], upto, opened=opened, query=query, batch=batch, free=False)
         return True
 
     def commit(self, parts: Sequence[Part], *, query: str, batch: int, watermark: Any) -> bool:
@@ -321,11 +356,13 @@ class TileStore:
         end: Any = None,
         *,
         levels: Iterable[Any] | None = None,
+        provisional: bool = False,
     ) -> KeyedWheels:
         """Build wheels of an aggregation (of all, as a struct, without a name) from the slices of some keys and some time.
 
         `keys` are values, or tuples where there are several key columns; None is all of them. Wheels over a part of the time
-        refuse questions about the rest. refresh() brings them up to date.
+        refuse questions about the rest. refresh() brings them up to date. With `provisional`, they also hold what is not final
+        yet and reach up to the end of it; such wheels stay as they are.
         """
         aggregation = self._aggregation(name)
         wanted = None if keys is None else self._wanted_keys(keys)
@@ -333,10 +370,13 @@ class TileStore:
         dtype = item_type(self.columns.get(name)) if name is not None else None
 
         def build() -> KeyedWheels:
-            first, last = self._bounds(start, end, self.aggs if name is None else [name])
+            first, last = self._bounds(start, end, self.aggs if name is None else [name], provisional)
             made = KeyedWheels(aggregation, start=first, unit="us", grain=self.grain, dtype=dtype, **shape)
             opened = _Opened(weakref.ref(made), name, wanted, first, last)
             self._feed(opened, self._read(opened.wanted(self)))
+            if provisional:
+                self._feed_open(opened)
+                return made
             for key in made.keys() if len(made) <= FEW_KEYS else ():
                 made.landmark(key)  # makes the coarser levels of the key, which the first question would have to wait for
             self._opened.append(opened)
@@ -435,9 +475,10 @@ class TileStore:
             raise TileStoreError(f"{self.path} has no aggregation {name!r}. It has {', '.join(aggs)}.")
         return aggs[name]
 
-    def _bounds(self, start: Any, end: Any, names: Iterable[str]) -> tuple[int, int]:
+    def _bounds(self, start: Any, end: Any, names: Iterable[str], provisional: bool = False) -> tuple[int, int]:
         """The time to open, on the grain, for some aggregations."""
         kept, span = self._manifest.kept_from, self.span
+        span = self.provisional if span is None and provisional else span
         if self.watermark is None or (span is None and start is None and kept is None):
             raise TileStoreError(f"{self.path} has no complete slice yet. Wait until the watermark of its stream has passed the first one.")
         added = {name: self._manifest.since[name] for name in names if name in self._manifest.since}
@@ -494,6 +535,17 @@ class TileStore:
         if upto > opened.fed:
             wheels.advance_to(upto)
             opened.fed = upto
+
+    def _feed_open(self, opened: _Opened) -> None:
+        """Add the slices that are not final yet."""
+        wheels, span = opened.wheels(), self.provisional
+        if wheels is None or span is None or self._manifest.open is None:
+            return
+        wanted = dataclasses.replace(opened.wanted(self), end=min(opened.end, span[1]))
+        if wanted.end > wanted.start:
+            check_segment(self._files, self._manifest.open)
+            insert(wheels, self.aggs, opened.name, read_segment(self._files, self._manifest, self._manifest.open, wanted))
+            wheels.advance_to(wanted.end)
 
 
 @dataclasses.dataclass
