@@ -10,6 +10,7 @@ import sys
 import sash
 
 ROOMS = [
+    "containers",
     "time",
     "errors",
     "codec",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import itertools
 import os
 import re
 from typing import Any, Final, Literal
@@ -13,9 +15,10 @@ from sash import _core, swag
 from sash import time as times_
 from sash.agg.base import Aggregation, Native
 from sash.agg.ranks import INTERPOLATIONS
+from sash.containers import column, objects, sized
 from sash.errors import OutOfOrderError
 from sash.swag.algorithms import ALGORITHMS, snake_case
-from sash.swag.columns import Numbers, column, length, numbers, objects, results
+from sash.swag.columns import EXACT, Items, results
 
 __all__ = ["explain_slide", "slide"]
 
@@ -123,24 +126,23 @@ class _Plan:
                 raise TypeError(f"size={size!r} is not a count. Use a whole number of items.")
             if size < 1:
                 raise ValueError(f"size={size} is too small. A window holds at least 1 item.")
-        if not hasattr(values, "__len__"):
-            values = list(values)
         self.aggregation, self.order, self.closed, self.algorithm = agg, order, closed, algorithm
-        self.values, self.count = values, length(values)
+        self.items = Items(values)
+        self.count = self.items.count
         self.size = int(size) if size is not None else 0
-        self.times = None if times is None else times_.timestamps(times if hasattr(times, "__len__") else list(times))
-        self.by = by
-        for name, other in (("times", self.times), ("by", by)):
+        self.times = None if times is None else times_.timestamps(times)
+        self.by = None if by is None else sized(by, "a column of keys")
+        for name, other in (("times", self.times), ("by", self.by)):
             if other is not None and len(other) != self.count:
                 raise ValueError(f"there are {self.count} values but {len(other)} {name}. Pass one per value.")
         self.period: int | float = 0
         if period is not None:
             assert self.times is not None
             floats = self.times.dtype.kind == "f"
-            self.period = float(period) if floats and isinstance(period, int | float | np.number) else times_.duration(period)
+            self.period = float(times_.stretch(period)) if floats else times_.duration(period)
             if not self.period > 0:
                 raise ValueError(f"period={period!r} is too short. A window reaches back by more than 0.")
-        self.numbers = None if agg.parts or callable(agg.where) or isinstance(agg.where, str) else numbers(column(values, agg.column))
+        self.numbers = None if agg.parts else self.items.numbers(agg)
         self.native: Native | None = None
         if self.numbers is not None and agg.dtype != "object" and algorithm == "auto":
             if agg.dtype == "float64":
@@ -194,9 +196,9 @@ def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
     array, mask = plan.numbers
     if order is not None:
         array, mask = array.take(order), None if mask is None else mask.take(order)
-    out = np.empty(plan.count, plan.dtype())
-    dense = plan.never_empty()
-    fits = _core.slide_array(
+    out, gone = np.empty(plan.count, plan.dtype()), None
+    slide_into = functools.partial(
+        _core.slide_array,
         plan.native.kernel,
         plan.native.lowers[0],
         np.ascontiguousarray(array),
@@ -206,14 +208,24 @@ def _run(plan: _Plan, starts: Array, order: Array | None = None) -> Array:
         plan.size,
         _CLOSED.index(plan.closed),
         plan.order == "arrival",
-        dense,
+        plan.never_empty(),
         starts.tolist(),
         min(os.cpu_count() or 1, 8),
-        out,
-        plan.native.params,
+        params=plan.native.params,
     )
-    if not fits:
+    fits = slide_into(out)
+    if fits == "rounded":  # an integer that float64 does not hold: once more, as integers
+        out, gone = np.empty(plan.count, np.int64), np.zeros(plan.count, np.uint8)
+        fits = slide_into(out, gone=gone)
+    if fits == "overflow":
         raise OverflowError("a result does not fit int64. Use float items (dtype='float64') or a smaller window.")
+    return out if gone is None else _with_none(out, gone)
+
+
+def _with_none(integers: Array, gone: Array) -> Array:
+    """Python's integers, None where there is none."""
+    out = integers.astype(object)
+    out[gone != 0] = None
     return out
 
 
@@ -238,8 +250,14 @@ def _run_ranked(plan: _Plan, starts: Array, order: Array | None) -> Array:
         columns = [None if c is None else c[order] for c in columns]
     array, mask, keys = (None if c is None else np.ascontiguousarray(c) for c in columns)
     assert array is not None
+    dtype = _ranked_dtype(plan)
+    picked: Array | None = None  # integers that float64 does not hold: their places are ranked, and the result is looked up
+    an_item = rank.picks or rank.find == "ith_smallest"
+    if an_item and dtype == np.float64 and array.dtype.kind == "i" and max(int(array.max()), -int(array.min())) > EXACT:
+        picked, places = np.unique(array, return_inverse=True)
+        array = np.ascontiguousarray(places, np.int64)
     k = min(rank.k, plan.count) if rank.lists else rank.k
-    out = np.empty(plan.count * k, array.dtype) if rank.lists else np.empty(plan.count, _ranked_dtype(plan))
+    out = np.empty(plan.count * k, array.dtype) if rank.lists else np.empty(plan.count, dtype)
     counts = np.empty(plan.count, np.int64) if rank.lists else None
     _core.slide_ranked(
         _FINDS.index(rank.find),
@@ -257,6 +275,9 @@ def _run_ranked(plan: _Plan, starts: Array, order: Array | None) -> Array:
         out,
         counts,
     )
+    if picked is not None:
+        gone = np.isnan(out)
+        return _with_none(picked[np.where(gone, 0, out).astype(np.int64)], gone)
     if counts is None:
         return out
     return np.fromiter(_lists(out, counts, k), dtype=object, count=plan.count)
@@ -313,12 +334,11 @@ def _together(codes: Array) -> Array:
 
 def _codes(keys: Any) -> Array:
     """Number the keys; equal keys get equal numbers."""
-    as_numbers: Numbers | None = numbers(keys)
-    if as_numbers is not None and as_numbers[1] is None and as_numbers[0].dtype.kind == "i":
-        return as_numbers[0]
-    values = keys.to_pylist() if hasattr(keys, "to_pylist") else keys.tolist() if hasattr(keys, "tolist") else list(keys)
+    read = column(keys)
+    if read.nulls is None and read.values.dtype.kind in "bi":
+        return read.values.astype(np.int64)
     seen: dict[Any, int] = {}
-    return np.fromiter((seen.setdefault(key, len(seen)) for key in values), np.int64, len(values))
+    return np.fromiter((seen.setdefault(key, len(seen)) for key in objects(keys)), np.int64, len(read.values))
 
 
 # --- any aggregation, any algorithm: a window per key, driven item by item
@@ -340,25 +360,29 @@ def _default_algorithm(plan: _Plan) -> str:
 
 def _run_windows(plan: _Plan, starts: Array, order: Array | None) -> Array:
     make = _window_class(_default_algorithm(plan) if plan.algorithm == "auto" else plan.algorithm)
-    items = _items(plan)
-    keys = plan.times
+    # Items leave one by one, also those of equal times, so the trees that would make one entry of these keep them apart.
+    tree = ALGORITHMS[make.__name__].combines_ties
+    options = {"ties": "keep"} if tree else {}
+    # A column that is no column of numbers decides for all rows, also for those before its first item.
+    if plan.numbers is None and any(plan.items.foreign(plan.aggregation)):
+        options["dtype"] = "object"
+    items, keys = _items(plan), plan.times
     if order is not None:
         items = [items[i] for i in order]
         keys = None if keys is None else keys[order]
     out: list[Any] = []
-    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        window = make(plan.aggregation)
-        segment = None if keys is None else keys[begin:end].tolist()
+    for begin, end in itertools.pairwise(starts.tolist()):
+        window = make(plan.aggregation, **options)
+        segment = keys[begin:end].tolist() if keys is not None else list(range(end - begin)) if tree else None
         out += (_arrival if plan.order == "arrival" else _in_time)(plan, window, items[begin:end], segment)
     return results(out)
 
 
 def _items(plan: _Plan) -> list[Any]:
-    values = plan.values
-    if plan.numbers is not None:
+    if plan.numbers is not None and plan.aggregation.where is None:
         array, mask = plan.numbers
         return array.tolist() if mask is None else [None if null else x for x, null in zip(array.tolist(), mask, strict=True)]
-    return objects(values)
+    return plan.items.objects(plan.aggregation)
 
 
 def _in_time(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None) -> list[Any]:
@@ -372,15 +396,13 @@ def _in_time(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None)
         return out
     assert keys is not None
     with_end, with_start = plan.closed in ("right", "both"), plan.closed in ("left", "both")
-    distinct = window.algorithm.combines_ties
     lo = hi = 0
     for t in keys:
         while hi < len(keys) and (keys[hi] <= t if with_end else keys[hi] < t):
             window.insert(items[hi], keys[hi])
             hi += 1
         while lo < hi and (keys[lo] < t - plan.period if with_start else keys[lo] <= t - plan.period):
-            if not distinct or lo + 1 == len(keys) or keys[lo + 1] != keys[lo] or lo + 1 == hi:
-                window.evict()
+            window.evict()
             lo += 1
         out.append(window.query())
     return out
@@ -389,19 +411,20 @@ def _in_time(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None)
 def _arrival(plan: _Plan, window: Any, items: list[Any], keys: list[Any] | None) -> list[Any]:
     assert keys is not None
     with_end, with_start = plan.closed in ("right", "both"), plan.closed in ("left", "both")
-    held: list[Any] = []
+    waiting: list[Any] = []  # items of the newest time, where the window ends before it
     out, newest = [], keys[0] if keys else 0
     for item, t in zip(items, keys, strict=True):
-        newest = max(newest, t)
+        if t > newest:
+            newest = t
+            for held, time in waiting:
+                window.insert(held, time)
+            waiting = []
         start = newest - plan.period
-        if t > start or (with_start and t == start):
+        if t == newest and not with_end:
+            waiting.append((item, t))
+        elif t > start or (with_start and t == start):
             window.insert(item, t)
         while len(window) and (window.oldest < start if with_start else window.oldest <= start):
             window.evict()
-        if with_end:
-            out.append(window.query())
-        else:
-            held = [time for time, _ in window.items()]
-            inside = [time for time in held if time < newest]
-            out.append(window.query(inside[0], inside[-1]) if inside else plan.aggregation.lower(plan.aggregation.identity()))
+        out.append(window.query())
     return out

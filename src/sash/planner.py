@@ -8,7 +8,7 @@ from typing import Any
 from sash import _core, swag
 from sash.agg.base import Aggregation
 from sash.swag.algorithms import ALGORITHMS, needs_of, ordering_of
-from sash.time import duration
+from sash.time import stretch
 
 __all__ = ["explain", "window"]
 
@@ -21,7 +21,7 @@ class Needs:
     worst_case: bool
     ranges: bool
     bulk: bool
-    max_delay: int | None
+    max_delay: int | float | None
 
 
 def _objection(entry: _core.Algorithm, a: Aggregation, n: Needs) -> str | None:
@@ -79,7 +79,7 @@ def window(
     """
     if not isinstance(aggregation, Aggregation):
         raise TypeError(f"{aggregation!r} is not an aggregation. Pass one of sash.agg, e.g. window(agg.sum()).")
-    needs = Needs(in_order, worst_case, ranges, bulk, None if max_delay is None else duration(max_delay))
+    needs = Needs(in_order, worst_case, ranges, bulk, None if max_delay is None else stretch(max_delay))
     if not aggregation.associative and (ranges or not in_order or max_delay is not None):
         takers = " and ".join(entry.name for entry in ALGORITHMS.values() if not entry.needs_associative)
         raise TypeError(f"{aggregation.name} is not associative, so only {takers} takes it, in order. Leave the other needs out.")
@@ -87,7 +87,9 @@ def window(
     for entry in sorted((entry for entry in ALGORITHMS.values() if entry.preference), key=lambda entry: entry.preference):
         reason = _objection(entry, aggregation, needs)
         if reason is None:
-            options = {"max_delay": needs.max_delay} if entry.needs_delay else {}
+            options: dict[str, Any] = {"max_delay": needs.max_delay} if entry.needs_delay else {}
+            if entry.needs_inverse and not aggregation.counts:
+                options = {"integers_only": True}  # they were promised; floats would be rounded by subtracting them
             chosen: Any = getattr(swag, entry.name)(aggregation, **options)
             chosen._plan = _plan_text(aggregation, needs, entry, rejected)
             made: _core.Window = chosen

@@ -6,6 +6,8 @@
 //
 //       in the algorithm          | waiting, by time  |
 //       t <= newest - max_delay   | v  v  v  v        |  newest
+//
+// Times may be floats, encoded: the delay is then taken from the decoded time.
 
 #pragma once
 
@@ -27,7 +29,12 @@ class Reorder {
   static constexpr bool has_items = false;
   static constexpr bool evicts_anywhere = false;
 
-  explicit Reorder(M monoid, const auto& options) : monoid_(monoid), settled_(std::move(monoid), options), max_delay_(options.max_delay) {}
+  explicit Reorder(M monoid, const auto& options)
+      : monoid_(monoid),
+        settled_(std::move(monoid), options),
+        max_delay_(options.max_delay),
+        float_delay_(options.float_delay),
+        float_times_(options.float_times) {}
 
   bool counted() const { return false; }
   Time next_time() const { return 0; }
@@ -37,9 +44,24 @@ class Reorder {
     if (settled_.size() > 0 && t < settled_.youngest()) throw OutOfOrder{t, settled_.youngest()};
     auto at = waiting_.end();
     while (at != waiting_.begin() && t < (at - 1)->time) --at;
+    std::ptrdiff_t place = at - waiting_.begin(), done = 0;
+    Time before = newest_;
     waiting_.insert(at, Entry{t, std::move(v)});
     if (t > newest_) newest_ = t;
-    settle();
+    // Hands on what nothing can come before any more; of these the new item is the last. If combine throws, it is taken out again:
+    // what was handed on before it stays where it is, and the window holds what it held.
+    Rollback undo(monoid_, [&] {
+      waiting_.erase(waiting_.begin() + place);
+      waiting_.erase(waiting_.begin(), waiting_.begin() + done);
+      newest_ = before;
+    });
+    auto size = static_cast<std::ptrdiff_t>(waiting_.size());
+    for (Time limit = safe(); done < size && waiting_[static_cast<std::size_t>(done)].time <= limit; ++done) {
+      Entry& next = waiting_[static_cast<std::size_t>(done)];
+      settled_.insert(next.time, next.value);
+    }
+    undo.done();
+    waiting_.erase(waiting_.begin(), waiting_.begin() + done);
   }
 
   void evict() {
@@ -107,7 +129,8 @@ class Reorder {
       settled_.check(std::vector<Partial>(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(settled)), same);
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
       require(i == 0 || waiting_[i - 1].time <= waiting_[i].time, "waiting items are out of order at ", i);
-      require(waiting_[i].time > newest_ - max_delay_, "item ", i, " waits, though nothing older than it can come");
+      require(waiting_[i].time > safe() || safe() == std::numeric_limits<Time>::lowest(), "item ", i,
+              " waits, though nothing older than it can come");
       require(values.empty() || same(waiting_[i].value, values[settled + i]), "waiting item ", i, " is not its own value");
     }
   }
@@ -120,20 +143,18 @@ class Reorder {
     Partial value;
   };
 
-  // Hands on what nothing can come before any more. An item leaves the buffer only after the algorithm took it.
-  void settle() {
-    Time safe = newest_ < std::numeric_limits<Time>::lowest() + max_delay_ ? std::numeric_limits<Time>::lowest() : newest_ - max_delay_;
-    std::size_t done = 0;
-    Rollback undo(monoid_, [&] { waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done)); });
-    for (; done < waiting_.size() && waiting_[done].time <= safe; ++done) settled_.insert(waiting_[done].time, waiting_[done].value);
-    undo.done();
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(done));
+  // The newest time that nothing can come before any more.
+  Time safe() const {
+    if (float_times_) return encode_time(decode_time(newest_) - float_delay_);
+    return newest_ < std::numeric_limits<Time>::lowest() + max_delay_ ? std::numeric_limits<Time>::lowest() : newest_ - max_delay_;
   }
 
   M monoid_;
   InOrder<Algorithm> settled_;
   std::vector<Entry> waiting_;
   Time max_delay_;
+  double float_delay_;
+  bool float_times_;
   Time newest_ = std::numeric_limits<Time>::lowest();
 };
 

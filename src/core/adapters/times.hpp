@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "../chunked_queue.hpp"
@@ -13,6 +14,13 @@
 #include "../ring.hpp"
 
 namespace sash {
+
+// Doubles as integers of the same order, so that every structure needs one kind of key only.
+inline Time encode_time(double t) {
+  auto bits = std::bit_cast<std::int64_t>(t + 0.0);  // -0.0 and 0.0 are one time
+  return bits ^ ((bits >> 63) & INT64_MAX);
+}
+inline double decode_time(Time key) { return std::bit_cast<double>(key ^ ((key >> 63) & INT64_MAX)); }
 
 class ChunkedTimes {
  public:

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "../kernel.hpp"
@@ -112,7 +113,9 @@ class TimeSpan {
     return hi;
   }
   std::size_t leave(std::size_t i, std::size_t lo, std::size_t hi) const {
-    T start = minus(times_[i]);
+    if constexpr (std::is_integral_v<T>)
+      if (times_[i] < std::numeric_limits<T>::lowest() + period_) return lo;  // the window reaches back beyond all times
+    T start = times_[i] - period_;
     if (holds_start(closed_))
       while (lo < hi && times_[lo] < start) ++lo;
     else
@@ -121,11 +124,6 @@ class TimeSpan {
   }
 
  private:
-  T minus(T t) const {
-    if constexpr (std::is_integral_v<T>)
-      if (t < std::numeric_limits<T>::lowest() + period_) return std::numeric_limits<T>::lowest();
-    return t - period_;
-  }
   const T* times_;
   std::size_t n_;
   T period_;
@@ -167,24 +165,30 @@ template <Monoid M, class T, class Read, class Emit>
 
 // Result i is the window that ends at the largest time up to item i. Window is an out-of-order one, keyed by time.
 template <class Window, class Read, class Emit>
-void slide_by_arrival(Window& window, const Time* times, std::size_t n, Time period, Closed closed, Read read, Emit emit) {
+void slide_by_arrival(Window& window, const typename Window::Partial& nothing, const Time* times, std::size_t n, Time period, Closed closed,
+                      Read read, Emit emit) {
   Time newest = std::numeric_limits<Time>::lowest();
   for (std::size_t i = 0; i < n; ++i) {
     Time t = times[i];
     bool moved = t > newest;
     if (moved) newest = t;
-    Time start = newest < std::numeric_limits<Time>::lowest() + period ? std::numeric_limits<Time>::lowest() : newest - period;
-    Time out = holds_start(closed) ? start - 1 : start;  // the newest time that is outside
-    if (holds_start(closed) && start == std::numeric_limits<Time>::lowest()) {
-      window.insert(t, read(i));
-    } else {
-      if (t > out) window.insert(t, read(i));
-      if (moved && window.size() > 0 && window.oldest() <= out) window.bulk_evict(out);
+    // The newest time that is outside. A window that reaches back beyond all times has none.
+    std::optional<Time> out;
+    if (newest >= std::numeric_limits<Time>::lowest() + period) {
+      Time start = newest - period;
+      if (!holds_start(closed))
+        out = start;
+      else if (start > std::numeric_limits<Time>::lowest())
+        out = start - 1;
     }
+    if (!out || t > *out) window.insert(t, read(i));
+    if (out && moved && window.size() > 0 && window.oldest() <= *out) window.bulk_evict(*out);
     if (holds_end(closed))
       emit(i, window.query(), window.size());
-    else
+    else if (newest > std::numeric_limits<Time>::lowest())
       emit(i, window.query(std::numeric_limits<Time>::lowest(), newest - 1), window.size());
+    else
+      emit(i, nothing, 0);
   }
 }
 

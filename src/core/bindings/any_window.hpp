@@ -17,7 +17,12 @@ namespace sash {
 struct Options {
   int min_arity = 0;  // 0: the algorithm's own default
   bool keep_ties = false;
-  Time max_delay = 0;  // of a reorder buffer
+  // Of a reorder buffer: how late an item may be, and whether its times are floats.
+  bool reorders = false;
+  Time max_delay = 0;
+  double float_delay = 0;
+  bool float_times = false;
+  bool integers_only = false;  // chosen because integers were promised: floats are refused
 };
 
 class AnyWindow {
@@ -46,8 +51,9 @@ class AnyWindow {
   virtual std::vector<std::pair<Time, nb::object>> items() const = 0;
   virtual bool torn() const = 0;
   virtual void clear() = 0;
-  virtual void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values,
-                     const std::vector<Time>& times) = 0;
+  // Against these items; their times as keys, and as Python callables see them.
+  virtual void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values, const std::vector<Time>& keys,
+                     const std::vector<nb::object>& times) = 0;
   virtual Saved save() = 0;
   virtual void load(const Saved& saved) = 0;
   virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity

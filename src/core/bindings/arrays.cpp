@@ -53,11 +53,17 @@ struct Job {
   double float_period = 0;
   std::int64_t* out_ints = nullptr;
   double* out_floats = nullptr;
+  std::uint8_t* out_nulls = nullptr;  // beside integers: 1 where there is no result
   std::atomic<bool> overflow{false};
+  std::atomic<bool> rounded{false};  // an integer went into a double that does not hold it
 };
+
+constexpr std::int64_t exact = std::int64_t{1} << 53;  // up to here a double holds every integer
 
 void store(Job& job, std::size_t at, const Scalar& s) {
   if (s.kind == Scalar::overflow) job.overflow.store(true, std::memory_order_relaxed);
+  if (job.out_nulls) job.out_nulls[at] = s.kind == Scalar::none;
+  if (s.kind == Scalar::integer && job.out_floats && (s.i > exact || s.i < -exact)) job.rounded.store(true, std::memory_order_relaxed);
   if (job.out_ints)
     job.out_ints[at] = s.i;
   else
@@ -89,7 +95,7 @@ void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Rea
   if constexpr (arrives<K>) {
     if (job.arrival) {
       BlockFiba<K> window{kernel};
-      return slide_by_arrival(window, job.int_times + begin, n, job.int_period, job.closed, read, emit);
+      return slide_by_arrival(window, kernel.identity(), job.int_times + begin, n, job.int_period, job.closed, read, emit);
     }
   }
   slide_by_time(kernel, job.int_times + begin, n, job.int_period, job.closed, read, emit);
@@ -199,7 +205,7 @@ static Binding bind(20, [](nb::module_& m) {
       "slide_array",
       [](const std::string& kernel, const std::string& lower, nb::object values, nb::object nulls, nb::object times, nb::object period,
          std::size_t size, int closed, bool arrival, bool dense, const std::vector<std::size_t>& starts, std::size_t threads,
-         nb::object out, const std::vector<double>& params) {
+         nb::object out, nb::object gone, const std::vector<double>& params) {
         Job job;
         job.size = size;
         job.closed = static_cast<Closed>(closed);
@@ -219,6 +225,7 @@ static Binding bind(20, [](nb::module_& m) {
           job.out_ints = nb::cast<Out<std::int64_t>>(out).data();
         else
           job.out_floats = nb::cast<Out<double>>(out).data();
+        if (!gone.is_none()) job.out_nulls = nb::cast<Out<std::uint8_t>>(gone).data();
         if (nb::isinstance<Array<std::int64_t>>(values)) {
           auto x = nb::cast<Array<std::int64_t>>(values);
           nb::gil_scoped_release unlocked;
@@ -228,11 +235,13 @@ static Binding bind(20, [](nb::module_& m) {
           nb::gil_scoped_release unlocked;
           run_kernel(job, {kernel, ItemType::float64, params}, dense, x.data(), starts, threads);
         }
-        return !job.overflow.load();
+        return job.overflow.load() ? "overflow" : job.rounded.load() ? "rounded" : "fits";
       },
       nb::arg("kernel"), nb::arg("lower"), nb::arg("values"), nb::arg("nulls").none(), nb::arg("times").none(), nb::arg("period").none(),
       nb::arg("size"), nb::arg("closed"), nb::arg("arrival"), nb::arg("dense"), nb::arg("starts"), nb::arg("threads"), nb::arg("out"),
-      nb::arg("params") = std::vector<double>{}, "Slide a kernel over segments of a column; False where a result does not fit int64.");
+      nb::arg("gone") = nb::none(), nb::arg("params") = std::vector<double>{},
+      "Slide a kernel over segments of a column: 'fits', 'overflow' where a result does not fit int64, 'rounded' where out does not hold "
+      "it.");
 });
 
 }  // namespace sash

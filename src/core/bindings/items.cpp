@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace sash {
@@ -18,6 +19,31 @@ std::string text(nb::handle value) { return nb::cast<std::string>(nb::repr(value
 
 const char* type_name(ItemType type) { return type == ItemType::int64 ? "int64" : type == ItemType::float64 ? "float64" : "object"; }
 
+// NaT is null, NaN is a number.
+static bool differs_from_itself(nb::handle value, std::string_view type) {
+  if (type != "numpy.datetime64" && type != "numpy.timedelta64") return false;
+  nb::object answer = nb::steal(PyObject_RichCompare(value.ptr(), value.ptr(), Py_NE));
+  if (!answer) throw nb::python_error();
+  return PyObject_IsTrue(answer.ptr()) == 1;
+}
+
+bool is_null(nb::handle value) {
+  if (value.is_none()) return true;
+  std::string_view type = Py_TYPE(value.ptr())->tp_name;
+  return type == "pandas._libs.missing.NAType" || type == "pandas._libs.tslibs.nattype.NaTType" || type == "NAType" || type == "NaTType" ||
+         type == "MaskedConstant" || (type.starts_with("numpy.") && differs_from_itself(value, type));
+}
+
+static bool from_numpy(nb::handle value) { return std::string_view(Py_TYPE(value.ptr())->tp_name).starts_with("numpy."); }
+
+// What counts as an integer, as one; nothing for others, and for timedelta64, which says that it does and then does not.
+static nb::object as_index(nb::handle value) {
+  if (!PyIndex_Check(value.ptr())) return {};
+  PyObject* index = PyNumber_Index(value.ptr());
+  if (!index) PyErr_Clear();
+  return nb::steal(index);
+}
+
 Item item_of(nb::handle value) {
   PyObject* o = value.ptr();
   if (o == Py_None) return {};
@@ -26,15 +52,26 @@ Item item_of(nb::handle value) {
     int overflow = 0;
     long long number = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (!overflow) return Item::of(static_cast<std::int64_t>(number));
-  } else if (PyIndex_Check(o)) {
-    return item_of(nb::steal(PyNumber_Index(o)));
+  } else if (nb::object index = as_index(value)) {
+    return item_of(index);
   } else if (std::string_view name = Py_TYPE(o)->tp_name; name.starts_with("numpy.")) {
     if (name.starts_with("numpy.bool")) return Item::of(static_cast<std::int64_t>(PyObject_IsTrue(o)));
-    if (name.starts_with("numpy.float")) return Item::of(nb::cast<double>(nb::float_(value)));
+    if (name.starts_with("numpy.float") || name == "numpy.longdouble") return Item::of(nb::cast<double>(nb::float_(value)));
   }
+  if (is_null(value)) return {};
   Item x;
   x.kind = Item::object;
   return x;
+}
+
+// An array of so many rows, and of no other number: what is read beyond its end would be anything.
+template <class Array>
+static Array array(nb::handle given, std::size_t rows) {
+  auto out = nb::cast<Array>(given);
+  if (out.size() != rows)
+    raise("ValueError", "a column has " + std::to_string(out.size()) + " rows, where there are " + std::to_string(rows) +
+                            ". Pass columns of one length.");
+  return out;
 }
 
 ItemColumns::ItemColumns(nb::handle pairs, std::size_t rows) {
@@ -46,19 +83,21 @@ ItemColumns::ItemColumns(nb::handle pairs, std::size_t rows) {
     column.size = rows;
     if (nb::isinstance<Ints>(pair[0])) {
       column.type = ItemType::int64;
-      column.ints = nb::cast<Ints>(pair[0]).data();
-      kinds.push_back(Item::integer);
+      column.ints = array<Ints>(pair[0], rows).data();
     } else {
-      column.floats = nb::cast<Floats>(pair[0]).data();
-      kinds.push_back(Item::real);
+      column.floats = array<Floats>(pair[0], rows).data();
     }
-    if (!pair[1].is_none()) column.nulls = nb::cast<Bytes>(pair[1]).data();
+    if (!pair[1].is_none()) column.nulls = array<Bytes>(pair[1], rows).data();
+    // Nothing but nulls says nothing of a type, unless it is a column of floats.
+    bool blank = column.ints && column.nulls && std::all_of(column.nulls, column.nulls + rows, [](auto null) { return null != 0; });
+    kinds.push_back(blank ? Item::null : column.ints ? Item::integer : Item::real);
     alive_.push_back(nb::borrow(pair));
     parts.push_back(column);
   }
 }
 
-ItemReader::ItemReader(nb::object aggregation, nb::object dtype) : aggregation_(std::move(aggregation)) {
+ItemReader::ItemReader(nb::object aggregation, nb::object dtype, bool integers_only)
+    : aggregation_(std::move(aggregation)), integers_only_(integers_only) {
   nb::object given = dtype.is_none() ? nb::object(aggregation_.attr("dtype")) : dtype;
   nb::tuple parts = nb::cast<nb::tuple>(aggregation_.attr("parts"));
   std::size_t n = parts.size() ? parts.size() : 1;
@@ -128,18 +167,40 @@ bool ItemReader::one_number() const {
   return !definition_->object && definition_->names.empty() && definition_->lowerings[0].hows.size() == 1;
 }
 
+// An item as the types see it. An integer that 64 bits do not hold is no number to them, and no object either.
+Item ItemReader::item(nb::handle value) const {
+  Item x = item_of(value);
+  if (x.kind == Item::object && !definition_->object && PyLong_Check(value.ptr()))
+    raise("OverflowError", "item " + text(value) + " does not fit int64. Use floats, or dtype='object' for Python's integers.");
+  return x;
+}
+
+// What Python callables see of an item: no scalars of NumPy's, and None for every null.
+nb::object ItemReader::plain_value(nb::handle value, const Item& read) const {
+  if (read.kind == Item::null) return nb::none();
+  if ((definition_->object || read.kind == Item::object) && from_numpy(value))
+    return nb::module_::import_("sash.containers").attr("plain")(value);
+  return nb::borrow(value);
+}
+
+// A record of a structured array as a dict.
+static nb::object plain_record(nb::handle value) {
+  return from_numpy(value) ? nb::object(nb::module_::import_("sash.containers").attr("plain")(value)) : nb::borrow(value);
+}
+
 bool ItemReader::take(nb::handle value) {
   if (plain_) {
-    row_[0] = item_of(value);
-    value_ = nb::borrow(value);
+    row_[0] = item(value);
+    value_ = plain_value(value, row_[0]);
   } else if (definition_->names.empty()) {
-    value_ = aggregation_.attr("value_of")(value);
-    row_[0] = item_of(value_);
+    nb::object field = aggregation_.attr("value_of")(plain_record(value));
+    row_[0] = item(field);
+    value_ = plain_value(field, row_[0]);
   } else {
-    value_ = nb::borrow(value);
+    value_ = plain_record(value);
     for (std::size_t i = 0; i < row_.size(); ++i) {
-      nb::object field = definition_->object ? nb::borrow(value) : nb::object(definition_->parts[i].attr("value_of")(value));
-      row_[i] = item_of(field);
+      nb::object field = definition_->object ? value_ : nb::object(definition_->parts[i].attr("value_of")(value_));
+      row_[i] = item(field);
     }
   }
   if (definition_->object) return true;
@@ -175,6 +236,11 @@ DefinitionPtr ItemReader::settled(const std::vector<Item::Kind>& kinds, std::vec
                                " items. Use numbers that fit 64 bits, or a window with dtype='object'.");
       object = true;
     } else if (kinds[i] == Item::real && types[i] == ItemType::int64) {
+      if (integers_only_)
+        raise(
+            "TypeError",
+            "a float can't go in: integers were promised (dtype='int64'), so this window subtracts, which would round floats. Leave dtype "
+            "out to have another algorithm chosen, or name SubtractOnEvict.");
       types[i] = ItemType::float64;
       promoted.resize(types.size(), false);
       promoted[i] = true;

@@ -16,6 +16,7 @@ namespace sash {
 [[noreturn]] void raise(const char* error, const std::string& message);
 
 std::string text(nb::handle value);
+bool is_null(nb::handle value);  // None, and what pandas has for it
 const char* type_name(ItemType type);
 Item item_of(nb::handle value);
 
@@ -48,7 +49,7 @@ class ItemReader {
   // How a structure is rebuilt on other item types: which parts turn from int64 to float64; null: it holds only nulls.
   using Promoted = const std::vector<bool>*;
 
-  ItemReader(nb::object aggregation, nb::object dtype);
+  ItemReader(nb::object aggregation, nb::object dtype, bool integers_only = false);
 
   const nb::object& aggregation() const { return aggregation_; }
   const DefinitionPtr& definition() const { return definition_; }
@@ -86,6 +87,8 @@ class ItemReader {
 
  private:
   bool take(nb::handle value);  // whether the types hold
+  Item item(nb::handle value) const;
+  nb::object plain_value(nb::handle value, const Item& read) const;
   std::vector<Item::Kind> kinds() const;
   DefinitionPtr settled(const std::vector<Item::Kind>& kinds, std::vector<bool>& promoted) const;  // null: as they are
   void see(const std::vector<Item::Kind>& kinds);
@@ -97,6 +100,7 @@ class ItemReader {
   nb::object value_;
   bool plain_ = true;   // no column, no where, no parts: the item is the value
   bool typed_ = false;  // the types were given
+  bool integers_only_ = false;
 };
 
 }  // namespace sash

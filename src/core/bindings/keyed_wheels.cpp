@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "any_keyed_wheels.hpp"
+#include "foreign.hpp"
 #include "key_input.hpp"
 #include "wheel_answers.hpp"
 
@@ -41,7 +42,7 @@ class KeyedHandle final : public WheelAnswers {
   // keys: columns as (letter, array) pairs, or a list of Python keys.
   std::size_t insert_many(nb::object keys, bool as_tuple, nb::object values, const Times& times) {
     nb::object columns = nb::module_::import_("sash.swag.columns");
-    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false));
+    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false, items_.definition()->object));
     auto rows = nb::cast<std::size_t>(read_in[3]);
     check_rows(rows, times.size(), "values");
     if (rows == 0) return 0;
@@ -57,7 +58,8 @@ class KeyedHandle final : public WheelAnswers {
                         return wheels_->insert_column(ids.data(), parts.data(), parts.size(), t);
                       });
     }
-    nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
+    nb::object list = nb::object(read_in[1]);
+    settle_rows(items_, read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
     std::vector<std::string> names = written(read_keys(keys, as_tuple, rows), rows);
     std::size_t i = 0, late = 0;
     for (nb::handle value : list) {

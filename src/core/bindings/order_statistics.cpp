@@ -90,7 +90,8 @@ class OrderWindow final : public AnyWindow {
     window_.clear();
     next_ = 0;
   }
-  void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>&, const std::vector<Time>&) override {
+  void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>&, const std::vector<Time>&,
+             const std::vector<nb::object>&) override {
     window_.check();
     std::size_t i = 0;
     if (!items.empty())

@@ -27,10 +27,14 @@ static Binding bind(16, [](nb::module_& m) {
           "__init__",
           [](WindowOf<ReorderedWindow>* self, nb::object aggregation, nb::object max_delay, nb::object dtype) {
             Options options;
-            options.max_delay = nb::cast<Time>(nb::module_::import_("sash.time").attr("duration")(max_delay));
-            if (options.max_delay < 0)
-              raise("ValueError",
-                    "max_delay=" + std::to_string(options.max_delay) + " is negative. Use how late an item may be, 0 or more.");
+            options.reorders = true;
+            nb::object delay = nb::module_::import_("sash.time").attr("stretch")(max_delay);
+            options.float_delay = nb::cast<double>(nb::float_(delay));
+            if (!(options.float_delay >= 0 && options.float_delay <= std::numeric_limits<double>::max()))
+              raise("ValueError", "max_delay=" + text(max_delay) + " is no delay. Use how late an item may be, 0 or more.");
+            // Between integers, a delay that is not whole reaches as far as the next whole one.
+            nb::object whole = PyFloat_Check(delay.ptr()) ? nb::module_::import_("math").attr("ceil")(delay) : delay;
+            options.max_delay = options.float_delay < 0x1p63 ? nb::cast<Time>(whole) : std::numeric_limits<Time>::max();
             new (self) WindowOf<ReorderedWindow>(info, std::move(aggregation), std::move(dtype), options);
           },
           nb::arg("aggregation").none(), nb::kw_only(), nb::arg("max_delay"), nb::arg("dtype") = nb::none());

@@ -23,7 +23,18 @@ static const AlgorithmInfo info{.name = "SubtractOnEvict",
                                 .benches = "fifo latency"};
 
 static Binding bind(2, [](nb::module_& m) {
-  bind_window<SubtractOnEvictWindow>(m, info, "Aggregate an in-order window by taking the oldest item away with an inverse.");
+  add_algorithm(info);
+  nb::class_<WindowOf<SubtractOnEvictWindow>, Window>(m, info.name,
+                                                      "Aggregate an in-order window by taking the oldest item away with an inverse.",
+                                                      nb::dynamic_attr(), nb::is_weak_referenceable())
+      .def(
+          "__init__",
+          [](WindowOf<SubtractOnEvictWindow>* self, nb::object aggregation, nb::object dtype, bool integers_only) {
+            Options options;
+            options.integers_only = integers_only;
+            new (self) WindowOf<SubtractOnEvictWindow>(info, std::move(aggregation), std::move(dtype), options);
+          },
+          nb::arg("aggregation").none(), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("integers_only") = false);
 });
 
 }  // namespace sash

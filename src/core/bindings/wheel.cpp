@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "foreign.hpp"
 #include "hooks.hpp"
 #include "wheel_answers.hpp"
 
@@ -57,7 +58,7 @@ class WheelHandle final : public WheelAnswers {
 
   std::size_t insert_many(nb::object values, const Times& times) {
     nb::object columns = nb::module_::import_("sash.swag.columns");
-    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false));
+    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false, items_.definition()->object));
     auto rows = nb::cast<std::size_t>(read_in[3]);
     if (rows == 0) return 0;
     Work work(*this);
@@ -72,7 +73,8 @@ class WheelHandle final : public WheelAnswers {
       nb::gil_scoped_release unlocked;
       return wheel_->insert_column(in.parts.data(), in.parts.size(), times.data());
     }
-    nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
+    nb::object list = nb::object(read_in[1]);
+    settle_rows(items_, read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
     std::size_t i = 0, late = 0;
     for (nb::handle value : list) {
       read(value);

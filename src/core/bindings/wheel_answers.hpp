@@ -197,9 +197,10 @@ class WheelAnswers {
   static nb::object array_of(const std::vector<Scalar>& found) {
     std::size_t n = found.size();
     bool ints = true, reals = true;
+    constexpr std::int64_t exact = std::int64_t{1} << 53;  // up to here a double holds every integer
     for (const Scalar& s : found) {
       ints &= s.kind == Scalar::integer;
-      reals &= s.kind == Scalar::integer || s.kind == Scalar::real || s.kind == Scalar::none;
+      reals &= (s.kind == Scalar::integer && s.i <= exact && s.i >= -exact) || s.kind == Scalar::real || s.kind == Scalar::none;
     }
     auto array = [&]<class T>(auto value) -> nb::object {
       auto* out = new T[n];

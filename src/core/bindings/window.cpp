@@ -4,21 +4,14 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <tuple>
 
+#include "foreign.hpp"
 #include "hooks.hpp"
 
 namespace sash {
-
-// Doubles as integers of the same order, so that every structure needs one kind of key only.
-static Time encode_time(double t) {
-  auto bits = std::bit_cast<std::int64_t>(t + 0.0);  // -0.0 and 0.0 are one time
-  return bits ^ ((bits >> 63) & INT64_MAX);
-}
-static double decode_time(Time key) { return std::bit_cast<double>(key ^ ((key >> 63) & INT64_MAX)); }
 
 // --- the table of algorithms
 
@@ -81,7 +74,7 @@ static nb::object fitting(const AlgorithmInfo& info, nb::object aggregation) {
 }
 
 Window::Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options)
-    : info_(info), options_(options), items_(fitting(info, std::move(aggregation)), std::move(dtype)) {
+    : info_(info), options_(options), items_(fitting(info, std::move(aggregation)), std::move(dtype), options.integers_only) {
   window_ = info_.make(items_.definition(), options_);
 }
 
@@ -103,8 +96,29 @@ void Window::read(nb::handle value) {
 
 // --- times
 
-Window::TimeKind Window::kind_of(nb::handle time) const {
-  if (time.is_none()) {
+// A time as a Python int or float, whatever it came as; None stays.
+static nb::object point_of(nb::handle time) {
+  PyObject* o = time.ptr();
+  if (o == Py_None || PyLong_CheckExact(o) || PyFloat_CheckExact(o)) return nb::borrow(time);
+  return nb::module_::import_("sash.time").attr("point")(time);
+}
+
+static double finite_or_infinite(nb::handle point) {
+  double t = PyFloat_AS_DOUBLE(point.ptr());
+  if (std::isnan(t)) raise("ValueError", "NaN is not a time. Drop the item, or give it a time.");
+  return t;
+}
+
+static bool less(nb::handle a, nb::handle b) {
+  int answer = PyObject_RichCompareBool(a.ptr(), b.ptr(), Py_LT);
+  if (answer < 0) throw nb::python_error();
+  return answer != 0;
+}
+
+constexpr double two_to_63 = 0x1p63;
+
+Window::TimeKind Window::kind_of(nb::handle point) const {
+  if (point.is_none()) {
     if (!info_.in_order && !info_.counts_times)
       raise("TypeError", std::string(info_.name) + " needs a time for every item. Pass one, e.g. insert(value, time).");
     if (times_ == TimeKind::integers || times_ == TimeKind::floats)
@@ -112,9 +126,9 @@ Window::TimeKind Window::kind_of(nb::handle time) const {
     return TimeKind::counted;
   }
   if (times_ == TimeKind::counted)
-    raise("ValueError", "this item has the time " + text(time) + ", earlier ones had none. Give every item a time, or none.");
+    raise("ValueError", "this item has the time " + text(point) + ", earlier ones had none. Give every item a time, or none.");
   if (times_ != TimeKind::unknown) return times_;
-  return PyFloat_Check(time.ptr()) ? TimeKind::floats : TimeKind::integers;
+  return PyFloat_Check(point.ptr()) ? TimeKind::floats : TimeKind::integers;
 }
 
 // Keys of float times are integers of the same order, but not of the same distances. A kernel that measures distances would get them
@@ -135,56 +149,89 @@ void Window::follow(TimeKind kind) {
   items_ = std::move(in_python);
 }
 
-Time Window::key_of(nb::handle time, TimeKind kind) const {
-  PyObject* o = time.ptr();
+// A reorder buffer reckons with times, so it must know of which kind they are.
+void Window::take_times(TimeKind kind) {
+  if (!options_.reorders || times_ != TimeKind::unknown || options_.float_times == (kind == TimeKind::floats)) return;
+  options_.float_times = kind == TimeKind::floats;
+  window_ = info_.make(items_.definition(), options_);
+}
+
+Time Window::key_of(nb::handle point, TimeKind kind) const {
+  PyObject* o = point.ptr();
   if (PyFloat_Check(o)) {
-    double t = PyFloat_AS_DOUBLE(o);
-    if (std::isnan(t)) raise("ValueError", "NaN is not a time. Drop the item, or give it a time.");
+    double t = finite_or_infinite(point);
     if (kind == TimeKind::floats) return encode_time(t);
-    if (t != std::floor(t) || std::abs(t) >= 9.2e18)
+    if (t != std::floor(t) || t >= two_to_63 || t < -two_to_63)
       raise("ValueError",
-            "time " + text(time) +
+            "time " + text(point) +
                 " is not whole, and the times of this window are integers. Use whole times, or floats from the first item on.");
     return static_cast<Time>(t);
   }
-  long long t = 0;
-  if (PyLong_Check(o) && !PyBool_Check(o)) {
-    int overflow = 0;
-    t = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) raise("OverflowError", "time " + text(time) + " does not fit int64. Use a coarser unit.");
-  } else {
-    t = nb::cast<long long>(nb::module_::import_("sash.time").attr("timestamp")(time));
-  }
-  return kind == TimeKind::floats ? encode_time(static_cast<double>(t)) : static_cast<Time>(t);
+  int overflow = 0;
+  long long t = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow) raise("OverflowError", "time " + text(point) + " does not fit int64. Use a coarser unit.");
+  if (kind != TimeKind::floats) return static_cast<Time>(t);
+  auto as_float = static_cast<double>(t);
+  if (as_float >= two_to_63 || static_cast<long long>(as_float) != t)
+    raise("ValueError", "time " + text(point) +
+                            " stands among floats, and no float is equal to it. Use integers from the first item on, or smaller times.");
+  return encode_time(as_float);
 }
 
-Time Window::bound_of(nb::handle time, bool lower) const {
-  if (times_ != TimeKind::floats && PyFloat_Check(time.ptr())) {
-    double t = PyFloat_AS_DOUBLE(time.ptr());
-    if (std::isnan(t)) raise("ValueError", "NaN is not a time. Use a number or a datetime.");
+// The nearest key on the inner side of a bound: at or after a lower one, at or before an upper one.
+std::optional<Time> Window::bound_of(nb::handle point, bool lower) const {
+  PyObject* o = point.ptr();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (times_ == TimeKind::floats) {
+    if (PyFloat_Check(o)) return encode_time(finite_or_infinite(point));
+    double t = PyLong_AsDouble(o);
+    if (PyErr_Occurred()) {  // an int beyond all doubles
+      PyErr_Clear();
+      t = less(point, nb::int_(0)) ? -infinity : infinity;
+    }
+    if (lower && less(nb::float_(t), point)) t = std::nextafter(t, infinity);
+    if (!lower && less(point, nb::float_(t))) t = std::nextafter(t, -infinity);
+    return encode_time(t);
+  }
+  if (PyFloat_Check(o)) {
+    double t = finite_or_infinite(point);
     t = lower ? std::ceil(t) : std::floor(t);
-    if (t >= 9223372036854775808.0) return INT64_MAX;
-    if (t < -9223372036854775808.0) return INT64_MIN;
+    if (t >= two_to_63) return lower ? std::nullopt : std::optional<Time>(INT64_MAX);
+    if (t < -two_to_63) return lower ? std::optional<Time>(INT64_MIN) : std::nullopt;
     return static_cast<Time>(t);
   }
-  if (PyLong_Check(time.ptr())) {  // a bound beyond int64 is fine: nothing lies there
-    int overflow = 0;
-    PyLong_AsLongLongAndOverflow(time.ptr(), &overflow);
-    if (overflow) return overflow > 0 ? INT64_MAX : INT64_MIN;
-  }
-  return key_of(time, times_);
+  int overflow = 0;
+  long long t = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow > 0) return lower ? std::nullopt : std::optional<Time>(INT64_MAX);
+  if (overflow < 0) return lower ? std::optional<Time>(INT64_MIN) : std::nullopt;
+  return static_cast<Time>(t);
 }
 
 std::pair<Time, Time> Window::range_of(nb::handle start, nb::handle end) const {
-  Time from = bound_of(start, true), to = bound_of(end, false);
-  if (from > to && start.attr("__gt__")(end).is(nb::bool_(true)))
+  nb::object first = point_of(start), last = point_of(end);
+  std::optional<Time> from = bound_of(first, true), to = bound_of(last, false);
+  if (less(last, first))
     raise("ValueError", "start " + text(start) + " is after end " + text(end) + ". Ranges include both ends, start first.");
-  return {from, to};
+  if (!from || !to) return {1, 0};
+  return {*from, *to};
 }
 
-nb::object Window::time_out(Time t) const {
-  if (times_ == TimeKind::floats) return nb::float_(decode_time(t));
+nb::object Window::time_out(Time t, TimeKind kind) const {
+  if (kind == TimeKind::floats) return nb::float_(decode_time(t));
   return nb::int_(t);
+}
+
+// Extremes in the core carry keys; what is given back are times.
+nb::object Window::with_times(nb::object result) const {
+  const Definition& d = *items_.definition();
+  if (times_ != TimeKind::floats || d.object || result.is_none()) return result;
+  auto carries = [&](std::size_t i) { return d.lowerings[i].hows.size() == 1 && d.lowerings[i].hows[0] == Lower::time; };
+  if (d.names.empty()) return carries(0) ? time_out(nb::cast<Time>(result)) : result;
+  for (std::size_t i = 0; i < d.names.size(); ++i) {
+    const char* name = d.names[i].c_str();
+    if (carries(i) && !nb::object(result[name]).is_none()) result[name] = time_out(nb::cast<Time>(result[name]));
+  }
+  return result;
 }
 
 void Window::refuse_older(Time t) const {
@@ -211,22 +258,19 @@ void Window::guarded(Step step) {
 
 void Window::insert(nb::handle value, nb::handle time) {
   Work work(*this);
-  TimeKind kind = kind_of(time);
+  nb::object point = point_of(time);
+  TimeKind kind = kind_of(point);
   if (kind == TimeKind::counted) {
     read(value);
     guarded([&] { window_->append(items_.row().data(), items_.value()); });
   } else {
-    Time t = key_of(time, kind);
+    Time t = key_of(point, kind);
     refuse_older(t);
     follow(kind);
-    // Native extremes give their time back as an integer: floats go through Python.
+    take_times(kind);
     read(value);
-    if (items_.definition()->object) {
-      nb::object shown = kind == TimeKind::floats ? nb::object(nb::float_(decode_time(t))) : nb::object(nb::int_(t));
-      guarded([&] { window_->insert(items_.row().data(), items_.value(), shown, t); });
-    } else {
-      guarded([&] { window_->insert(items_.row().data(), items_.value(), time, t); });
-    }
+    nb::object shown = items_.definition()->object ? time_out(t, kind) : nb::object();
+    guarded([&] { window_->insert(items_.row().data(), items_.value(), shown, t); });
   }
   times_ = kind;
 }
@@ -238,7 +282,7 @@ using ByteArray = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb:
 void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
   nb::object columns = nb::module_::import_("sash.swag.columns");
   // (columns or None, rows or None, times or None, number of rows), lengths checked, sorted if asked for.
-  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, sort));
+  nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, sort, !window_->native()));
   auto rows = nb::cast<std::size_t>(read_in[3]);
   if (rows == 0) return;
 
@@ -254,30 +298,32 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
       for (std::size_t i = 0; i < rows; ++i) keys[i] = kind == TimeKind::floats ? encode_time(t(i)) : key_of(nb::float_(t(i)), kind);
     } else {
       auto t = nb::cast<IntArray>(time_array);
-      for (std::size_t i = 0; i < rows; ++i) keys[i] = kind == TimeKind::floats ? encode_time(static_cast<double>(t(i))) : t(i);
+      for (std::size_t i = 0; i < rows; ++i) keys[i] = kind == TimeKind::floats ? key_of(nb::int_(t(i)), kind) : t(i);
     }
     for (std::size_t i = 1; i < rows; ++i)
       if (keys[i] < keys[i - 1])
         raise(info_.in_order ? "OutOfOrderError" : "ValueError",
-              "time " + text(time_out(keys[i])) + " follows " + text(time_out(keys[i - 1])) +
+              "time " + text(time_out(keys[i], kind)) + " follows " + text(time_out(keys[i - 1], kind)) +
                   ". bulk_insert needs times that do not decrease; pass sort=True to have them sorted.");
     refuse_older(keys[0]);
     follow(kind);
+    take_times(kind);
   }
 
   if (!read_in[0].is_none() && window_->native()) {
     ItemColumns columns_in(read_in[0], rows);
     if (!items_.definition()->object)
       items_.settle(columns_in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-    {
+    guarded([&] {
       nb::gil_scoped_release unlocked;
       window_->insert_column(columns_in.parts.data(), columns_in.parts.size(), keys.empty() ? nullptr : keys.data());
-    }
+    });
     times_ = kind;
     return;
   }
 
-  nb::object list = read_in[1].is_none() ? nb::object(columns.attr("rows")(read_in[0])) : nb::object(read_in[1]);
+  nb::object list = nb::object(read_in[1]);
+  settle_rows(items_, read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
   times_ = kind;
   if (items_.definition()->object && kind != TimeKind::counted) {  // the type can't change on the way: one bulk step of the algorithm
     std::vector<std::vector<Item>> all;
@@ -315,14 +361,14 @@ nb::object Window::evict(nb::handle time) {
     raise("TypeError", std::string(info_.name) + " evicts only its oldest entry. Use evict(), bulk_evict(time), or, for evict(time), " +
                            names_of([](auto& a) { return a.anywhere && !a.needs_median_like; }, " or ") + ".");
   bool found = false;
-  if (window_->size() > 0) guarded([&] { found = window_->evict(key_of(time, times_)); });
+  if (window_->size() > 0) guarded([&] { found = window_->evict(key_of(point_of(time), times_)); });
   return nb::borrow(found ? Py_True : Py_False);
 }
 
 void Window::bulk_evict(nb::handle time) {
   Work work(*this);
-  Time bound = bound_of(time, false);
-  guarded([&] { window_->bulk_evict(bound); });
+  std::optional<Time> bound = bound_of(point_of(time), false);
+  if (bound) guarded([&] { window_->bulk_evict(*bound); });
 }
 
 nb::object Window::query(nb::handle start, nb::handle end, nb::handle arg) {
@@ -330,18 +376,18 @@ nb::object Window::query(nb::handle start, nb::handle end, nb::handle arg) {
   nb::object out;
   if (start.is_none() && end.is_none()) {
     guarded([&] { out = window_->query(arg); });
-    return out;
+    return with_times(out);
   }
   if (!info_.ranges && !info_.suffixes)
     raise("TypeError", std::string(info_.name) + " answers for the whole window only. For ranges use " +
                            names_of([](auto& a) { return a.ranges; }, " or ") + ".");
   if (start.is_none() || end.is_none()) raise("TypeError", "a range has two ends. Use query(start, end), or query() for the whole window.");
   auto [from, to] = range_of(start, end);
-  if (info_.suffixes && !info_.ranges && !window_->reaches_the_end(to))
+  if (info_.suffixes && !info_.ranges && from <= to && !window_->reaches_the_end(to))
     raise("ValueError", "end " + text(end) + " is before the youngest entry (" + text(time_out(window_->youngest())) + "). " + info_.name +
                             " answers for ranges up to the youngest only.");
   guarded([&, first = from, last = to] { out = window_->query(first, last, arg); });
-  return out;
+  return with_times(out);
 }
 
 nb::object Window::query_many(nb::object starts, nb::object ends) {
@@ -359,7 +405,7 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
     std::vector<Time> from(many), to(many);
     for (std::size_t i = 0; i < many; ++i) std::tie(from[i], to[i]) = range_of(ranges[0][i].attr("item")(), ranges[1][i].attr("item")());
     guarded([&] {
-      for (nb::object& value : window_->query_each(from.data(), to.data(), many)) out.append(value);
+      for (nb::object& value : window_->query_each(from.data(), to.data(), many)) out.append(with_times(value));
     });
     return columns.attr("results")(out);
   }
@@ -389,7 +435,7 @@ nb::list Window::items() {
     raise("TypeError",
           std::string(info_.name) + " does not keep its items apart. These do: " + names_of([](auto& a) { return a.items; }) + ".");
   nb::list out;
-  for (auto& [t, value] : window_->items()) out.append(nb::make_tuple(time_out(t), value));
+  for (auto& [t, value] : window_->items()) out.append(nb::make_tuple(time_out(t), with_times(value)));
   return out;
 }
 
@@ -406,8 +452,10 @@ void Window::check(nb::object values) {
   std::vector<std::vector<Item>> items;
   std::vector<nb::object> objects;
   std::vector<Time> times;
+  std::vector<nb::object> shown;
   if (!values.is_none()) {
     times = window_->times();
+    for (Time t : times) shown.push_back(time_out(t));
     for (nb::handle value : values) {
       read(value);
       items.push_back(items_.row());
@@ -418,7 +466,7 @@ void Window::check(nb::object values) {
                                   " values were given to check it by.");
   }
   try {
-    window_->check(items, objects, times);
+    window_->check(items, objects, times, shown);
   } catch (const std::logic_error& broken) {
     raise("AssertionError", broken.what());
   }
@@ -465,10 +513,13 @@ void Window::restore(nb::tuple state) {
   saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
   std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
   saved.partials = nb::object(state[5]);
-  std::unique_ptr<AnyWindow> loaded = info_.make(items.definition(), options_);
-  loaded->load(saved);
   int kind = nb::cast<int>(state[3]);
   if (kind < 0 || kind > 3) raise("ValueError", "these bytes are damaged: they know no kind of time.");
+  Options options = options_;
+  options.float_times = options.reorders && static_cast<TimeKind>(kind) == TimeKind::floats;
+  std::unique_ptr<AnyWindow> loaded = info_.make(items.definition(), options);
+  loaded->load(saved);
+  options_ = options;
   window_ = std::move(loaded);
   items_ = std::move(items);
   times_ = static_cast<TimeKind>(kind);
@@ -488,11 +539,13 @@ nb::object Window::nodes() {
   Work work(*this);
   nb::object found = window_->nodes();
   if (found.is_none()) raise("TypeError", std::string(info_.name) + " is not a tree of nodes. Fiba and BTree are.");
+  nb::list out;
   for (nb::handle node : found) {
     auto times = nb::cast<nb::list>(node[2]);
     for (std::size_t i = 0; i < times.size(); ++i) times[i] = time_out(nb::cast<Time>(times[i]));
+    out.append(nb::make_tuple(node[0], node[1], times, with_times(nb::object(node[3]))));
   }
-  return found;
+  return out;
 }
 
 static void bind_table(nb::module_& m) {
@@ -577,7 +630,11 @@ static Binding bind(0, [](nb::module_& m) {
         nb::dict out;
         if (w.options().min_arity) out["min_arity"] = nb::int_(w.options().min_arity);
         if (w.options().keep_ties) out["ties"] = nb::str("keep");
-        if (w.options().max_delay) out["max_delay"] = nb::int_(w.options().max_delay);
+        if (w.options().reorders && (w.options().float_delay != std::floor(w.options().float_delay) || w.options().float_delay >= 0x1p63))
+          out["max_delay"] = nb::float_(w.options().float_delay);
+        else if (w.options().reorders)
+          out["max_delay"] = nb::int_(w.options().max_delay);
+        if (w.options().integers_only) out["integers_only"] = nb::bool_(true);
         return out;
       });
   // A class method, so that a class derived from a window reads its own.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,12 +52,16 @@ class Window {
 
   void become(const DefinitionPtr& next, ItemReader::Promoted promoted);
   void read(nb::handle value);  // into items_, rebuilding the window if the item needs another type
-  TimeKind kind_of(nb::handle time) const;
-  void follow(TimeKind kind);  // rebuilds the window if its kernel can't compute with such times
-  Time key_of(nb::handle time, TimeKind kind) const;
-  Time bound_of(nb::handle time, bool lower) const;  // of a range or an eviction: any number, also between keys
-  std::pair<Time, Time> range_of(nb::handle start, nb::handle end) const;
-  nb::object time_out(Time t) const;
+  // Times come in by kind_of and key_of, bounds by bound_of, and all go out by time_out; points are Python ints and floats.
+  TimeKind kind_of(nb::handle point) const;
+  void follow(TimeKind kind);      // rebuilds the window if its kernel can't compute with such times
+  void take_times(TimeKind kind);  // tells a reorder buffer which kind of times it has; before the first of them is in
+  Time key_of(nb::handle point, TimeKind kind) const;
+  std::optional<Time> bound_of(nb::handle point, bool lower) const;        // any number, also between keys; none: all keys lie beyond
+  std::pair<Time, Time> range_of(nb::handle start, nb::handle end) const;  // from > to: nothing can lie in it
+  nb::object time_out(Time t, TimeKind kind) const;
+  nb::object time_out(Time t) const { return time_out(t, times_); }
+  nb::object with_times(nb::object result) const;
   void refuse_older(Time t) const;
   template <class Step>
   void guarded(Step step);  // runs a step that may throw, and notes whether it tore the window

@@ -137,12 +137,10 @@ class WindowImpl final : public AnyWindow {
   bool torn() const override { return window_.torn(); }
   void clear() override { window_.clear(); }
 
-  void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values, const std::vector<Time>& times) override {
+  void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values, const std::vector<Time>& keys,
+             const std::vector<nb::object>& times) override {
     std::vector<Partial> lifted;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      nb::object time = nb::int_(times[i]);
-      lifted.push_back(face_.lift(items[i].data(), values[i], time, times[i]));
-    }
+    for (std::size_t i = 0; i < items.size(); ++i) lifted.push_back(face_.lift(items[i].data(), values[i], times[i], keys[i]));
     window_.check(lifted, [this](const Partial& a, const Partial& b) { return face_.same(a, b); });
   }
 

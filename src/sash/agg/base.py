@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from sash import codec
 from sash.agg.forms import CODEC, Blob, Rank, Result, Sql, Tile
 from sash.callables import value_facts
+from sash.containers import NULLS
 from sash.errors import Undescribed
 
 __all__ = ["INT64_MAX", "INT64_MIN", "Aggregation", "ItemType", "Native", "Traits", "fits_int64"]
@@ -135,7 +136,7 @@ class Aggregation:
     def lift(self, x: Any, time: Any = None) -> Any:
         """Make a partial of one item; of None, and of what ``where`` refuses, the identity."""
         value = self.value_of(x)
-        return self.zero if value is None else self.lift_function(value, time)
+        return self.zero if value is None or type(value).__name__ in NULLS else self.lift_function(value, time)
 
     def combine(self, a: Any, b: Any) -> Any:
         """Combine two partials, the older one on the left."""
@@ -159,7 +160,7 @@ class Aggregation:
 
     def value_of(self, x: Any) -> Any:
         """Pick what this aggregation looks at out of an item: its column of a record, None where ``where`` refuses it."""
-        if self.where is not None and not self._accepts(x):
+        if x is None or (self.where is not None and not self._accepts(x)):
             return None
         if self.column is not None and isinstance(x, Mapping):
             return x[self.column]

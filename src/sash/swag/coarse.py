@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sash._core import Window
-from sash.time import Duration, duration, timestamp, timestamps
+from sash.swag.columns import read_ranges
+from sash.time import Duration, duration, point, timestamps
 
 __all__ = ["Coarse"]
 
@@ -39,7 +40,12 @@ class Coarse:
             raise ValueError(f"grain={grain!r} makes no slices. Use a duration above zero, e.g. '1m'.")
 
     def _slice(self, time: Any) -> Any:
-        at = time if isinstance(time, float) else timestamp(time)
+        return point(time) // self.grain * self.grain
+
+    def _slices(self, times: Any) -> Any:
+        at = timestamps(times)
+        if at.dtype.kind == "i" and len(at) and (low := int(at.min())) // self.grain * self.grain < -(2**63):
+            raise OverflowError(f"the slice of time {low} begins before what int64 holds. Use later times.")
         return at // self.grain * self.grain
 
     def insert(self, value: Any, time: Any) -> None:
@@ -48,15 +54,16 @@ class Coarse:
 
     def bulk_insert(self, values: Any, times: Any, **options: Any) -> None:
         """Add a column of items, each to the slice of its time."""
-        at = timestamps(times if hasattr(times, "__len__") else list(times))
-        self.window.bulk_insert(values, at // self.grain * self.grain, **options)
+        self.window.bulk_insert(values, self._slices(times), **options)
 
     def bulk_evict(self, time: Any) -> None:
         """Remove every slice that lies wholly at or before a time."""
-        at = time if isinstance(time, float) else timestamp(time)
+        at = point(time)
         # The last time of a slice of integers is one before the next; a slice of floats has none, and must have ended.
-        end = math.floor(at / self.grain) if isinstance(at, float) else (at + 1) // self.grain
-        self.window.bulk_evict(type(at)((end - 1) * self.grain))
+        if isinstance(at, float):
+            self.window.bulk_evict(at if math.isinf(at) else float((math.floor(at / self.grain) - 1) * self.grain))
+        else:
+            self.window.bulk_evict(((at + 1) // self.grain - 1) * self.grain)
 
     def evict(self, *time: Any) -> Any:
         """Remove the oldest entry, or, where the window can, the slice that a time lies in."""
@@ -64,12 +71,20 @@ class Coarse:
 
     def query(self, *bounds: Any, **options: Any) -> Any:
         """Aggregate the whole window, or every slice that a range start, end touches."""
+        if len(bounds) == 2 and None not in bounds and point(bounds[0]) > point(bounds[1]):
+            raise ValueError(f"start {bounds[0]!r} is after end {bounds[1]!r}. Ranges include both ends, start first.")
         return self.window.query(*(None if bound is None else self._slice(bound) for bound in bounds), **options)
 
     def query_many(self, starts: Any, ends: Any) -> Any:
         """Aggregate many ranges at once, each in whole slices."""
-        first, last = (np.asarray(timestamps(bound)) // self.grain * self.grain for bound in (starts, ends))
-        return self.window.query_many(first, last)
+        first, last, _ = read_ranges(starts, ends)
+        if (turned := np.flatnonzero(first > last)).size:
+            at = int(turned[0])
+            raise ValueError(f"start {first[at]} is after end {last[at]}. Ranges include both ends, start first.")
+        # No slice begins before the first that int64 holds: a bound before it stands for all that is earlier.
+        least = -(2**63 // self.grain) * self.grain
+        floors = (np.where(b < least, -(2**63), np.maximum(b, least) // self.grain * self.grain) for b in (first, last))
+        return self.window.query_many(*floors)
 
     def explain(self) -> str:
         """Say what the window is, and what a slice is."""

@@ -1,23 +1,28 @@
-"""Whole columns in and out of windows: the one place that understands NumPy, Arrow, pandas and plain iterables.
+"""The items of one call, in and out of windows: the one reader for every entry point.
 
-A column of numbers becomes an int64 or float64 array and, where there are nulls, a mask of bytes. What holds anything
-else stays a list of Python objects.
+Whatever container the items come in, each part of an aggregation gets its own column of it: numbers with a mask of nulls where the
+core can run them, else Python objects, or records of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
+from sash import containers
 from sash.agg.base import Aggregation
+from sash.containers import Column
 from sash.time import timestamps
 
-__all__ = ["column", "length", "numbers", "objects", "read", "read_ranges", "results", "rows"]
+__all__ = ["EXACT", "Items", "Numbers", "numbers", "objects", "read", "read_ranges", "results"]
 
 Array = np.ndarray[Any, Any]
 Numbers = tuple[Array, Array | None]
+EXACT: Final = 2**53  # up to here float64 holds every integer
+
+objects = containers.objects
 
 
 def numbers(values: Any) -> Numbers | None:
@@ -25,148 +30,170 @@ def numbers(values: Any) -> Numbers | None:
 
     >>> numbers([1, None, 2.5])
     (array([1. , 0. , 2.5]), array([0, 1, 0], dtype=uint8))
+    >>> numbers([2**63])
+    Traceback (most recent call last):
+    ...
+    OverflowError: item 9223372036854775808 does not fit int64. Use floats, or dtype='object' for Python's integers.
     """
-    mask: Array | None = None
-    if hasattr(values, "null_count") and hasattr(values, "fill_null"):  # Arrow
-        if values.null_count:
-            mask = np.asarray(values.is_null().to_numpy(zero_copy_only=False)).astype(np.uint8)
-            if str(values.type) == "null":
-                return np.zeros(len(values), np.int64), mask
-            try:
-                values = values.fill_null(False if str(values.type) == "bool" else 0)
-            except Exception:
-                return None
-        values = values.to_numpy() if hasattr(values, "chunks") else values.to_numpy(zero_copy_only=False)
-    elif hasattr(values, "isna") and hasattr(values, "to_numpy"):  # pandas
-        if getattr(values.dtype, "na_value", None) is not None and getattr(values.dtype, "numpy_dtype", None) is not None:
-            if values.isna().any():
-                mask = values.isna().to_numpy().astype(np.uint8)
-                values = values.fillna(False if values.dtype.numpy_dtype.kind == "b" else 0)
-            values = values.to_numpy(dtype=values.dtype.numpy_dtype)
+    return _numbers(containers.column(values))
+
+
+def _numbers(read: Column) -> Numbers | None:
+    array, nulls = read
+    if array.dtype.kind == "O":
+        items = [containers.plain(item) for item in array]
+        if any(item is not None and not isinstance(item, int | float) for item in items):
+            return None
+        read = containers.column([int(item) if isinstance(item, int) else None if item is None else float(item) for item in items])
+        array, nulls = read
+    match array.dtype.kind:
+        case "O":  # nothing but numbers, and too large
+            _refuse_large(max((item for item in array if item is not None), key=abs))
+        case "u" if len(array) and array.max() >= 2**63:
+            _refuse_large(array.max())
+        case "b" | "i" | "u":
+            array = np.ascontiguousarray(array, np.int64)
+        case "f":
+            array = np.ascontiguousarray(array, np.float64)
+        case _:
+            return None
+    return array, None if nulls is None else nulls.astype(np.uint8)
+
+
+def _refuse_large(item: Any) -> None:
+    raise OverflowError(f"item {item} does not fit int64. Use floats, or dtype='object' for Python's integers.")
+
+
+class Items:
+    """What an entry point was given as values: one column of items, a table of columns, or a list of records.
+
+    >>> from sash import agg
+    >>> items = Items({"v": [1, 2], "ok": [True, False]})
+    >>> items.numbers(agg.sum("v", where="ok"))
+    (array([1, 2]), array([0, 1], dtype=uint8))
+    """
+
+    def __init__(self, values: Any) -> None:
+        self.values = containers.sized(values)
+        self._table = containers.table(self.values)
+        self._column = containers.column(self.values) if isinstance(self.values, list | tuple) else None
+        foreign = self._column.values if self._column is not None and self._column.values.dtype.kind == "O" else ()
+        self._records = any(map(_is_record_type, set(map(type, foreign))))
+        self.count = self._table.rows if self._table is not None else len(self.values)
+
+    def column(self, name: Any) -> Column:
+        """Read the column that an aggregation names; items that are no records stand for themselves."""
+        if self._table is not None:
+            return containers.column(self._table.get(name))
+        if self._records and name is not None:
+            return containers.column([_field(record, name) for record in self.values])
+        if self._column is None:
+            self._column = containers.column(self.values)
+        return self._column
+
+    def numbers(self, part: Aggregation) -> Numbers | None:
+        """Read what one part of an aggregation looks at as numbers, null where ``where`` refuses; None if it takes Python."""
+        self._check(part)
+        if callable(part.where) or part.dtype == "object":
+            return None
+        whole = self._table is not None and part.column is None
+        if not part.looks_at_items:
+            nulls = self._table.nulls if self._table is not None and whole else self.column(part.column).nulls
+            found: Numbers | None = (np.zeros(self.count, np.int64), None if nulls is None else nulls.astype(np.uint8))
         else:
-            values = values.to_numpy()
-    elif hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
-        values = values.to_numpy()
-    if not isinstance(values, np.ndarray):
-        values = values if isinstance(values, list | tuple) else list(values)
-        kinds = set(map(type, values))
-        if kinds <= {int, bool, float, type(None)}:
-            if type(None) in kinds:
-                mask = np.fromiter((value is None for value in values), np.uint8, len(values))
-                values = [0 if value is None else value for value in values]
-            try:
-                values = np.array(values, np.float64 if float in kinds else np.int64)
-            except OverflowError:
+            found = None if whole else _numbers(self.column(part.column))
+        if found is None or part.where is None:
+            return found
+        keep = _numbers(self.column(part.where))
+        if keep is None:
+            return None
+        array, mask = found
+        refused = (keep[0] == 0).astype(np.uint8)
+        for nulls in (mask, keep[1]):
+            if nulls is not None:
+                refused |= nulls
+        return array, refused
+
+    def all_numbers(self, aggregation: Aggregation) -> list[Numbers] | None:
+        """Read a column for every part, None if one of them takes Python."""
+        out = []
+        for part in _parts(aggregation):
+            found = self.numbers(part)
+            if found is None:
                 return None
-        else:
-            array = np.array(values, dtype=object) if not kinds or kinds & {str, bytes, dict} else _as_array(values)
-            values = array
-    if values.ndim != 1:
-        raise ValueError(f"a column has one dimension, this one has {values.ndim}. Pass one column at a time.")
-    kind = values.dtype.kind
-    if kind in "bi" or (kind == "u" and (values.size == 0 or values.max() < 2**63)):
-        return np.ascontiguousarray(values, np.int64), mask
-    if kind == "f":
-        return np.ascontiguousarray(values, np.float64), mask
-    if kind == "O" and all(value is None or type(value) in (int, bool, float) for value in values):
-        return numbers(values.tolist())
-    return None
+            out.append(found)
+        return out
+
+    def foreign(self, aggregation: Aggregation) -> list[bool]:
+        """Tell for every part whether its column holds something that is no number; of callables only a run could tell."""
+        return [not callable(part.where) and part.looks_at_items and self._is_foreign(part.column) for part in _parts(aggregation)]
+
+    def _is_foreign(self, name: Any) -> bool:
+        if self._table is not None and name is None:
+            return self.count > 0
+        read = self.column(name)
+        return _numbers(read) is None and (read.nulls is None or not read.nulls.all())
+
+    def objects(self, aggregation: Aggregation) -> list[Any]:
+        """List the items as Python objects: records with the columns that the aggregation looks at, or the items themselves."""
+        parts = _parts(aggregation)
+        for part in parts:
+            self._check(part)
+        if self._table is None:
+            return objects(self.values)
+        if any(callable(part.where) or part.column is None for part in parts):
+            return containers.records(self._table, self._table.names)
+        return containers.records(self._table, dict.fromkeys(n for part in parts for n in (part.column, part.where) if n is not None))
+
+    def _check(self, part: Aggregation) -> None:
+        if isinstance(part.where, str) and self._table is None and not self._records and self.count:
+            raise TypeError(f"where={part.where!r} names a column, but the items are no records. Pass a table, or records (dicts).")
 
 
-def _as_array(values: Any) -> Array:
-    array = np.asarray(values)
-    if array.ndim == 1 and array.dtype.kind in "biuf":
-        return array
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
+def _parts(aggregation: Aggregation) -> list[Aggregation]:
+    return [part for _, part in aggregation.parts] or [aggregation]
 
 
-def column(values: Any, name: str | None) -> Any:
-    """Pick a column out of an array of records, a data frame, a table or a mapping; without a name, all of it."""
-    if name is None:
-        return values
-    if isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names"):
-        return values[name]
-    if isinstance(values, np.ndarray):
-        return values[name] if values.dtype.names else values
-    return [value[name] if isinstance(value, Mapping) else value for value in values]
+def _is_record_type(kind: type) -> bool:
+    return issubclass(kind, Mapping | np.void)
 
 
-def length(values: Any) -> int:
-    """Count the rows of a column, or of a mapping of columns."""
-    if isinstance(values, Mapping):
-        return len(next(iter(values.values()), ()))
-    return len(values)
+def _field(record: Any, name: Any) -> Any:
+    if not _is_record_type(type(record)):
+        return record
+    try:
+        return record[name]
+    except (KeyError, ValueError):
+        raise KeyError(
+            f"the record {record!r} has no column {name!r}. Give every record its columns, None where there is nothing."
+        ) from None
 
 
-def objects(values: Any) -> list[Any]:
-    """List the items of a column, or the records of several, as Python objects."""
-    if isinstance(values, Mapping):
-        return [dict(zip(values, row, strict=True)) for row in zip(*map(objects, values.values()), strict=True)]
-    if hasattr(values, "to_pylist"):
-        return list(values.to_pylist())
-    if hasattr(values, "to_dict") and hasattr(values, "columns"):
-        return list(values.to_dict("records"))
-    if isinstance(values, np.ndarray) and values.dtype.names:
-        return [dict(zip(values.dtype.names, row, strict=True)) for row in values.tolist()]
-    if hasattr(values, "tolist"):
-        return list(values.tolist())
-    return list(values)
+def read(
+    aggregation: Aggregation, values: Any, times: Any, sort: bool, rows: bool = False
+) -> tuple[list[Numbers] | None, list[Any] | None, Array | None, int, list[bool] | None]:
+    """Read what a bulk insert was given: (columns or None, rows or None, times or None, number of rows, foreign columns or None).
 
-
-def read(aggregation: Aggregation, values: Any, times: Any, sort: bool) -> tuple[list[Numbers] | None, list[Any] | None, Array | None, int]:
-    """Read what bulk_insert was given: (columns or None, rows or None, times or None, number of rows)."""
-    if not hasattr(values, "__len__"):
-        if not isinstance(values, Iterable):
-            raise TypeError(f"{values!r} is not a column. Pass a list, an array or another iterable; insert() takes single items.")
-        values = list(values)
-    if isinstance(values, str | bytes):
-        raise TypeError(f"{values!r} is one item, not a column. Pass a list of items, or use insert().")
-    count = length(values)
+    ``rows`` asks for Python objects, where the structure runs in Python. Where it does not, and some column is no column of numbers,
+    the last part of the answer tells which.
+    """
+    items = Items(values)
     keys = None
     if times is not None:
-        keys = timestamps(times if hasattr(times, "__len__") else list(times))
-        if len(keys) != count:
-            raise ValueError(f"there are {count} values but {len(keys)} times. Pass one time per value.")
-    parts = [part for _, part in aggregation.parts] or [aggregation]
-    columns: list[Numbers] | None = None
-    if not any(callable(part.where) or part.dtype == "object" for part in parts):
-        read_in = [_filtered(part, values) for part in parts]
-        if all(entry is not None for entry in read_in):
-            columns = [entry for entry in read_in if entry is not None]
-    items = objects(values) if columns is None else None
+        keys = timestamps(times)
+        if len(keys) != items.count:
+            raise ValueError(f"there are {items.count} values but {len(keys)} times. Pass one time per value.")
+    columns = None if rows else items.all_numbers(aggregation)
+    listed = items.objects(aggregation) if columns is None else None
+    foreign = items.foreign(aggregation) if columns is None and not rows else None
     if sort and keys is not None:
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
         if columns is not None:
             columns = [(array[order], None if mask is None else mask[order]) for array, mask in columns]
-        if items is not None:
-            items = [items[i] for i in order]
-    return columns, items, None if keys is None else np.ascontiguousarray(keys), count
-
-
-def _filtered(part: Aggregation, values: Any) -> Numbers | None:
-    read_in = numbers(column(values, part.column))
-    if read_in is None or part.where is None:
-        return read_in
-    assert isinstance(part.where, str)
-    keep = numbers(column(values, part.where))
-    if keep is None:
-        return None
-    array, mask = read_in
-    refused = (keep[0] == 0).astype(np.uint8)
-    for nulls in (mask, keep[1]):
-        if nulls is not None:
-            refused |= nulls
-    return array, refused
-
-
-def rows(columns: list[Numbers]) -> list[Any]:
-    """Give the items of a column of numbers one by one, as Python objects."""
-    array, mask = columns[0]
-    items = array.tolist()
-    return items if mask is None else [None if null else item for item, null in zip(items, mask.tolist(), strict=True)]
+        if listed is not None:
+            listed = [listed[i] for i in order]
+    return columns, listed, None if keys is None else np.ascontiguousarray(keys), items.count, foreign
 
 
 def read_ranges(starts: Any, ends: Any) -> tuple[Array, Array, int]:
@@ -174,18 +201,21 @@ def read_ranges(starts: Any, ends: Any) -> tuple[Array, Array, int]:
     first, last = timestamps(starts), timestamps(ends)
     if len(first) != len(last):
         raise ValueError(f"there are {len(first)} starts but {len(last)} ends. Pass one end per start.")
-    return np.ascontiguousarray(first), np.ascontiguousarray(last), len(first)
+    return first, last, len(first)
 
 
 def results(values: list[Any]) -> Array:
     """Make an array of results: int64 where all are ints, float64 with NaN for None, else objects.
 
-    >>> results([1, None])
-    array([ 1., nan])
+    Integers that float64 does not hold stay Python's integers, beside None.
+
+    >>> results([1, None]), results([2**53 + 1, None])
+    (array([ 1., nan]), array([9007199254740993, None], dtype=object))
     """
     kinds = set(map(type, values))
-    if kinds <= {int}:
+    if kinds <= {int} and all(-(2**63) <= value < 2**63 for value in values):
         return np.array(values, np.int64)
-    if kinds <= {int, float, type(None)} and kinds != {type(None)}:
+    exact = all(type(value) is not int or -EXACT <= value <= EXACT for value in values)
+    if exact and kinds <= {int, float, type(None)} and kinds != {type(None)}:
         return np.array([np.nan if value is None else value for value in values], np.float64)
     return np.fromiter(values, dtype=object, count=len(values))  # assigned, lists of one length would be a second dimension

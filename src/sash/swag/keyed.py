@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from sash._core import Window
-from sash.swag.columns import length, objects
+from sash.containers import objects
+from sash.swag.columns import Items
 from sash.time import timestamps
 
 __all__ = ["Keyed"]
@@ -44,12 +45,12 @@ class Keyed:
 
     def insert_many(self, keys: Any, values: Any, times: Any = None) -> None:
         """Add a column of items, each to the window of its key; the order within a key is kept."""
-        names, items = objects(keys), objects(values)
-        if len(names) != length(items):
+        names, items = objects(keys), Items(values).objects(self._empty.aggregation)
+        if len(names) != len(items):
             raise ValueError(f"there are {len(items)} values but {len(names)} keys. Pass one key per value.")
         stamps = None
         if times is not None:
-            stamps = timestamps(times if hasattr(times, "__len__") else list(times)).tolist()
+            stamps = timestamps(times)
             if len(stamps) != len(names):
                 raise ValueError(f"there are {len(items)} values but {len(stamps)} times. Pass one time per value.")
         groups: dict[Hashable, list[int]] = {}
@@ -60,9 +61,7 @@ class Keyed:
             fresh = window is None
             if window is None:
                 window = self._make()
-            window.bulk_insert(
-                [items[i] for i in chosen], None if stamps is None else [stamps[i] for i in chosen], sort=not window.algorithm.in_order
-            )
+            window.bulk_insert([items[i] for i in chosen], None if stamps is None else stamps[chosen], sort=not window.algorithm.in_order)
             if fresh:
                 self._windows[key] = window
 

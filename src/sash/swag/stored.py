@@ -32,6 +32,8 @@ def from_bytes(cls: type[W], data: bytes, aggregation: Aggregation) -> W:
     payload = codec.unseal(f"window {cls.__name__}", aggregation.fingerprint(), data)
     try:
         options, state = codec.decode(payload)
+        if cls.__name__ == "Reordered":  # a delay of 0 was once left out
+            options = {"max_delay": 0, **options}
         window = cls(aggregation, **options)
         window._restore(state)
     except (RuntimeError, TypeError, IndexError) as error:

@@ -11,7 +11,9 @@ from sash import codec
 from sash._core import KeyedWheelsCore
 from sash.agg.base import Aggregation
 from sash.agg.forms import Tile
-from sash.swag.columns import numbers, objects
+from sash.containers import column as read_column
+from sash.containers import objects, sized
+from sash.swag.columns import numbers
 from sash.time import Duration
 from sash.wheel.errors import Misaligned, length_text, time_text
 from sash.wheel.plan import explained
@@ -362,6 +364,9 @@ def _key_columns(keys: Any) -> tuple[Any, bool]:
     if isinstance(keys, str | bytes):
         raise TypeError(f"{keys!r} is one key, not a column. Pass a list of keys, or use insert().")
     if isinstance(keys, tuple | list) and keys and all(_is_column(column) for column in keys):
+        lengths = [len(column) for column in keys]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"the key columns have {', '.join(map(str, lengths))} rows. Pass columns of one length.")
         columns = [_as_arrow(_key_column(column)) for column in keys]
         if all(isinstance(column, tuple) for column in columns):
             return tuple(columns), True
@@ -378,23 +383,25 @@ def _is_column(value: Any) -> bool:
 
 def _key_column(column: Any) -> Any:
     """One column: a pair of letter and Arrow array, an int64 array, or a list of Python keys."""
-    if hasattr(column, "combine_chunks") or hasattr(column, "null_count"):
+    column = sized(column, "a column of keys")
+    if hasattr(column, "to_arrow"):  # Polars: by way of Arrow, where it is installed
+        try:
+            column = column.to_arrow()
+        except ImportError:
+            return objects(column)
+    if hasattr(column, "combine_chunks") or hasattr(column, "buffers"):
         return _arrow_column(column)
-    if hasattr(column, "to_numpy") and not isinstance(column, np.ndarray):
-        column = column.to_numpy()
-    if isinstance(column, np.ndarray):
-        if column.ndim != 1:
-            raise ValueError(f"a column of keys has one dimension, this one has {column.ndim}. Pass a tuple of columns.")
-        if column.dtype.kind == "i" or (column.dtype.kind == "u" and (column.size == 0 or column.max() < 2**63)):
-            return np.ascontiguousarray(column, np.int64)
-        if column.dtype.kind in "US" and column.size > 1_000:  # by way of Arrow, where it is installed
-            try:
-                import pyarrow as pa
-            except ImportError:
-                return column.tolist()
-            return _arrow_column(pa.array(column))
-        return column.tolist()
-    return list(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "US" and column.ndim == 1 and column.size > 1_000:  # the same
+        try:
+            import pyarrow as pa
+        except ImportError:
+            return column.tolist()
+        return _arrow_column(pa.array(column))
+    if isinstance(column, list | tuple) and not set(map(type, column)) <= {int}:
+        return objects(column)  # True is no 1 among keys
+    read = read_column(column)
+    whole = read.values.dtype.kind == "i" or (read.values.dtype.kind == "u" and (not read.values.size or read.values.max() < 2**63))
+    return np.ascontiguousarray(read.values, np.int64) if whole and read.nulls is None else objects(column)
 
 
 def _as_arrow(column: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from sash import codec
 from sash._core import WheelAnswers, WheelCore, WheelReader, register_hooks
 from sash.agg.base import Aggregation
-from sash.time import MICROS, Duration, duration, duration_text
+from sash.time import MICROS, Duration, duration, duration_text, is_count, timestamp, timestamps
 from sash.wheel.errors import Misaligned, length_text
 from sash.wheel.plan import Plan, explained
 
@@ -352,7 +352,7 @@ class Shape(NamedTuple):
     def units(self, value: Any, what: str) -> int:
         """Read a length of time in units."""
         length = duration(value)
-        if isinstance(value, int | np.integer):
+        if is_count(value):
             return length
         if length % self.micros:
             raise Misaligned(f"{what}={value!r} is not a whole number of units of {duration_text(self.micros)}. Use a finer unit=.")
@@ -370,10 +370,8 @@ class Shape(NamedTuple):
 
     def time(self, value: Any) -> int:
         """Read a point in time in units."""
-        from sash.time import timestamp
-
         time = timestamp(value)
-        return time if isinstance(value, int | np.integer) else time // self.micros
+        return time if is_count(value) else time // self.micros
 
     def times(self, values: Any) -> np.ndarray[Any, Any]:
         """Read many points in time in units: integers as they are, datetimes by the unit."""
@@ -386,20 +384,18 @@ class Shape(NamedTuple):
 
 def read_times(values: Any, micros: int) -> np.ndarray[Any, Any]:
     """Read many points in time in units of so many microseconds: integers as they are, datetimes rounded down."""
-    from sash.time import timestamps
+    return _whole(timestamps(values, micros))
 
-    if not hasattr(values, "__len__"):
-        values = list(values)
-    array = values if isinstance(values, np.ndarray) else None
-    if array is None and hasattr(values, "to_numpy"):
-        array = values.to_numpy(zero_copy_only=False) if hasattr(values, "null_count") else values.to_numpy()
-    if array is None:
-        array = np.asarray(values)
-    if array.dtype.kind == "f" and array.size:
+
+def read_bounds(values: Any, micros: int) -> np.ndarray[Any, Any]:
+    """Read the bounds of ranges: not rounded, since the ranges would be others."""
+    return _whole(timestamps(values, micros, Misaligned))
+
+
+def _whole(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if times.dtype.kind == "f" and times.size:
         raise TypeError("times are integers or datetimes, these are floats. Convert them, rounding as you mean to.")
-    plain = array.dtype.kind in "iu" or (array.dtype.kind == "O" and all(isinstance(v, int | np.integer) for v in array))
-    times = np.ascontiguousarray(timestamps(array), np.int64)
-    return times if plain or micros == 1 else times // micros
+    return np.ascontiguousarray(times, np.int64)
 
 
 # --- what a wheel and its readers share
@@ -413,7 +409,7 @@ def query_many(self: WheelAnswers, starts: Any, ends: Any, *, clamp: bool = Fals
     >>> w.query_many([0, 0, 60], [60, 120, 61]).tolist()
     [1, 3, 0]
     """
-    return self._query_many(read_times(starts, self._unit), read_times(ends, self._unit), clamp)
+    return self._query_many(read_bounds(starts, self._unit), read_bounds(ends, self._unit), clamp)
 
 
 def interval(self: WheelAnswers, length: Duration, *, arg: Any = None) -> Any:
@@ -459,7 +455,7 @@ def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration) -> list[t
     step = units(self, every)
     if step < 1:
         raise ValueError(f"every={every!r} is not a length of time. Use at least one grain.")
-    first, last = (int(read_times([t] if not isinstance(t, str) else np.array([t], "datetime64[us]"), self._unit)[0]) for t in (start, end))
+    first, last = read_bounds([start, end], self._unit).tolist()
     if first > last:
         self.query(first, last)  # says so
     return [(at, min(at + step, last)) for at in range(first, last, step)]
