@@ -49,6 +49,7 @@ test-spark40: wheel
 
 # The state machines of the core under ASan and UBSan, in a build of their own.
 sanitize: env
+	tests/asan.sh
 	tests/sanitize.sh
 
 # One writer and three readers of a wheel under TSan.

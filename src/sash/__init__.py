@@ -1,10 +1,17 @@
 """Sliding-window aggregation for Python and Spark."""
 
+import sys as _sys
 from typing import TYPE_CHECKING, Any
 
 from sash import agg, errors, swag
 from sash.arrays import slide
 from sash.planner import window
+
+if not getattr(_sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError(
+        "sash needs Python's global interpreter lock: its windows count on it. Start Python without PYTHON_GIL=0 and without "
+        "-X gil=0; importing sash then turns the lock on."
+    )
 
 if TYPE_CHECKING:
     from sash.frames import Live, rolling, tiles, windows

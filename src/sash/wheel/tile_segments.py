@@ -303,7 +303,9 @@ def _positions(keys: pa.Table, names: Sequence[str], first: Array, wanted: froze
             told = ", ".join(f"{name} {keys[name].type}" for name in names)
             raise TileStoreError(f"{key!r} is not a key here: the key is {told}. Pass values of that type.") from None
     if len(wanted) > count // 16:
-        return np.fromiter((i for i, key in enumerate(_values(columns, count)) if key in wanted), np.int64)
+        asked_for = {tuple(asked) for asked in ranks.values()}
+        each = zip(*([_rank(value) for value in column.to_pylist()] for column in columns), strict=True)
+        return np.fromiter((i for i, key in enumerate(each) if key in asked_for), np.int64)
     places = [(bisect.bisect_left(range(count), asked, key=rank), asked) for asked in ranks.values()]
     return np.array(sorted(at for at, asked in places if at < count and rank(at) == asked), np.int64)
 
