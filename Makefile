@@ -68,6 +68,7 @@ test-frames: wheel
 
 # The state machines of the core under ASan and UBSan, in a build of their own.
 sanitize: $(VENV)/.test
+	tests/asan.sh
 	tests/sanitize.sh
 
 # One writer and three readers of a wheel under TSan.

@@ -15,6 +15,7 @@ ROOMS = [
     "errors",
     "codec",
     "callables",
+    "keys",
     "agg",
     "swag",
     "planner",

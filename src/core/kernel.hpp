@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "monoid.hpp"
@@ -79,5 +80,26 @@ concept Kernel = Monoid<K> && requires(const K k, typename K::Input x, Time t, L
   { k.lift(x, t) } -> std::convertible_to<typename K::Partial>;
   { k.lower(how, p) } -> std::convertible_to<Scalar>;
 };
+
+// Partials of floats depend on the order of their combines by rounding. A kernel of such partials has magnitude(p), and
+// close(a, b, scale): whether rounding alone may tell a from b, where scale is the sum of the magnitudes of all that was combined.
+template <class K>
+concept Rounding = Kernel<K> && requires(const K k, const typename K::Partial& p) {
+  { k.magnitude(p) } -> std::convertible_to<double>;
+  { k.close(p, p, 1.0) } -> std::convertible_to<bool>;
+};
+
+inline double finite(double x) { return std::isfinite(x) ? std::abs(x) : 0; }
+inline bool close_to(double a, double b, double scale) {
+  if (!std::isfinite(scale)) return true;  // one order of the combines may have left the range of a double, and another not
+  if (!std::isfinite(a) || !std::isfinite(b)) return a == b || (std::isnan(a) && std::isnan(b));
+  return std::abs(a - b) <= 1e-9 * scale;
+}
+// Of floats that may be anything: sums, powers of sums, products.
+inline bool loosely_close(double a, double b, double scale) {
+  if (!std::isfinite(a) || !std::isfinite(b)) return true;
+  double square = scale * scale;
+  return close_to(a, b, 1e3 * (1 + std::abs(a) + std::abs(b) + scale + square + square * square));
+}
 
 }  // namespace sash

@@ -108,6 +108,19 @@ class Tear {
   [[maybe_unused]] bool& torn_;
 };
 
+// Does n steps that are one to the caller. Each leaves all as it was if it throws; so does the first. After that, what was
+// done can't be taken back, and the mark says so.
+template <class Step>
+void together(bool& torn, std::size_t n, Step step) {
+  std::size_t done = 0;
+  try {
+    for (; done < n; ++done) step(done);
+  } catch (...) {
+    torn |= done > 0;
+    throw;
+  }
+}
+
 // Undoes a step that touches few partials if combine throws before done(): the window stays as it was.
 template <class M, class Undo>
 class Rollback {

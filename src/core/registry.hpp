@@ -14,6 +14,7 @@
 #include "kernel.hpp"
 #include "monoids/counted.hpp"
 #include "monoids/decayed.hpp"
+#include "monoids/exact.hpp"
 #include "monoids/extreme.hpp"
 #include "monoids/moments.hpp"
 #include "monoids/ordered.hpp"
@@ -52,6 +53,8 @@ decltype(auto) with_kernel(const KernelSpec& spec, Visit&& visit) {
   if (spec.name == "first") return by_type.template operator()<First>();
   if (spec.name == "last") return by_type.template operator()<Last>();
   if (spec.name == "moments") return by_type.template operator()<Moments>();
+  if (spec.name == "exact_sum") return by_type.template operator()<ExactSum>();
+  if (spec.name == "exact_moments") return by_type.template operator()<ExactMoments>();
   if (spec.name == "minmax") return by_type.template operator()<MinMax>();
   if (spec.name == "argmin") return by_type.template operator()<ArgMin>();
   if (spec.name == "argmax") return by_type.template operator()<ArgMax>();

@@ -17,6 +17,7 @@ from sash.agg.base import Aggregation, Native
 from sash.agg.ranks import INTERPOLATIONS
 from sash.containers import column, objects, sized
 from sash.errors import OutOfOrderError
+from sash.keys import write_key
 from sash.swag.algorithms import ALGORITHMS, snake_case
 from sash.swag.columns import EXACT, Items, results
 
@@ -334,11 +335,14 @@ def _together(codes: Array) -> Array:
 
 def _codes(keys: Any) -> Array:
     """Number the keys; equal keys get equal numbers."""
+    mixed = isinstance(keys, list | tuple) and len(set(map(type, keys))) > 1  # True is no 1 among keys, nor is 1.0
     read = column(keys)
-    if read.nulls is None and read.values.dtype.kind in "bi":
+    if not mixed and read.nulls is None and read.values.dtype.kind in "bi":
         return read.values.astype(np.int64)
-    seen: dict[Any, int] = {}
-    return np.fromiter((seen.setdefault(key, len(seen)) for key in objects(keys)), np.int64, len(read.values))
+    if not mixed and read.nulls is None and read.values.dtype.kind == "f":
+        return np.unique(read.values + 0.0, return_inverse=True)[1].astype(np.int64)  # -0.0 is 0.0, and every NaN one key
+    seen: dict[bytes, int] = {}
+    return np.fromiter((seen.setdefault(write_key(key), len(seen)) for key in objects(keys)), np.int64, len(read.values))
 
 
 # --- any aggregation, any algorithm: a window per key, driven item by item

@@ -1,7 +1,7 @@
 """Take each mend of a silent defect out again, in a copy of the package, and see that the table of tests/truth/test_table.py notices.
 
-A mutation is a text of the source and what stands in its place: the code as it was wrong. ``python -m truth.mutations`` (with tests/ on
-the path) runs them all; tests/truth/test_mutations.py does so under ``make stress``.
+A mutation is a text of the source and what stands in its place: the code as it was wrong. ``python -m tests.truth.mutations`` runs them
+all; tests/truth/test_mutations.py does so under ``make stress``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import sash
 
 PACKAGE = pathlib.Path(sash.__file__).parent
-TESTS = pathlib.Path(__file__).parent.parent
+ROOT = pathlib.Path(__file__).parent.parent.parent
 
 
 class Mutation(NamedTuple):
@@ -123,14 +123,14 @@ def caught(mutation: Mutation | None) -> tuple[bool, str]:
             if text.count(mutation.mended) != 1:
                 raise AssertionError(f"{mutation.path} does not hold {mutation.mended!r} once: the list of mutations is out of date")
             source.write_text(text.replace(mutation.mended, mutation.wrong))
-        path = os.pathsep.join([folder, str(TESTS)])
+        path = os.pathsep.join([folder, str(ROOT)])
         ran = subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", str(TESTS / "truth" / "test_table.py")],
+            [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "tests/truth/test_table.py"],
             env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             check=False,
-            cwd=TESTS.parent,
+            cwd=ROOT,
         )
     said = next((line for line in ran.stdout.splitlines() if line.startswith("E ")), ran.stdout[-300:] + ran.stderr[-300:])
     return ran.returncode == 1, said

@@ -19,8 +19,7 @@ import polars as pl
 import sash
 from sash import agg, slide, swag
 from sash.wheel import KeyedWheels, Wheel
-
-from . import held, model
+from tests.truth import held, model
 
 FOR_ALL = ["count", "min", "max", "argmin", "argmax", "first", "last", "collect", "distinct", "first_k", "last_k", "ith_youngest", "m4"]
 FOR_NUMBERS = ["sum", "mean", "var", "std", "median", "top_k", "bottom_k", "ith_smallest", "maxcount", "linreg"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from . import mutations
+from tests.truth import mutations
 
 
 @pytest.mark.stress

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sash import agg, swag
-
-from . import held, model, table
+from tests.truth import held, model, table
 
 
 @pytest.mark.parametrize("container", table.CONTAINERS)

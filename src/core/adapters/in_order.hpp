@@ -51,6 +51,16 @@ class InOrder {
     counted_ = false;
   }
 
+  // Items whose times do not decrease; without times, they count themselves.
+  void insert_all(const Time* times, std::vector<Partial> partials) {
+    together(torn_, partials.size(), [&](std::size_t i) {
+      if (times)
+        insert(times[i], std::move(partials[i]));
+      else
+        append(std::move(partials[i]));
+    });
+  }
+
   void evict() {
     algorithm_.evict();
     if (!counted_) times_.drop(1);
@@ -62,7 +72,7 @@ class InOrder {
       algorithm_.evict_many(leaving);
       if (!counted_) times_.drop(leaving);
     } else {
-      for (; leaving > 0; --leaving) evict();
+      together(torn_, leaving, [&](std::size_t) { evict(); });
     }
   }
 
@@ -84,10 +94,11 @@ class InOrder {
   std::size_t size() const { return algorithm_.size(); }
   Time oldest() const { return counted_ ? next_ - static_cast<Time>(size()) : times_.oldest(); }
   Time youngest() const { return counted_ ? next_ - 1 : times_.youngest(); }
-  bool torn() const { return algorithm_.torn(); }
+  bool torn() const { return torn_ || algorithm_.torn(); }
 
   void clear() {
     algorithm_.clear();
+    torn_ = false;
     times_.clear();
     next_ = 0;
     counted_ = true;
@@ -165,6 +176,7 @@ class InOrder {
   std::conditional_t<has_ranges || has_suffixes || has_bulk, RingTimes, ChunkedTimes> times_;
   Time next_ = 0;
   bool counted_ = true;
+  bool torn_ = false;  // a bulk was broken off after some of its items
 };
 
 }  // namespace sash

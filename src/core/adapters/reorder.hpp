@@ -64,6 +64,10 @@ class Reorder {
     waiting_.erase(waiting_.begin(), waiting_.begin() + done);
   }
 
+  void insert_all(const Time* times, std::vector<Partial> partials) {
+    together(torn_, partials.size(), [&](std::size_t i) { insert(times[i], std::move(partials[i])); });
+  }
+
   void evict() {
     if (settled_.size() > 0) return settled_.evict();
     waiting_.erase(waiting_.begin());
@@ -90,10 +94,11 @@ class Reorder {
   Time youngest() const { return waiting_.empty() ? settled_.youngest() : waiting_.back().time; }
   // The oldest time that is still taken.
   Time limit() const { return settled_.size() > 0 ? settled_.youngest() : std::numeric_limits<Time>::lowest(); }
-  bool torn() const { return settled_.torn(); }
+  bool torn() const { return torn_ || settled_.torn(); }
 
   void clear() {
     settled_.clear();
+    torn_ = false;
     waiting_.clear();
     newest_ = std::numeric_limits<Time>::lowest();
   }
@@ -155,6 +160,7 @@ class Reorder {
   Time max_delay_;
   double float_delay_;
   bool float_times_;
+  bool torn_ = false;  // a bulk was broken off after some of its items
   Time newest_ = std::numeric_limits<Time>::lowest();
 };
 

@@ -36,11 +36,17 @@ class AnyKeyedWheels {
   virtual void refuse() = 0;  // counts a late item
   // Columns of items or slices; native only, no GIL needed.
   virtual std::size_t insert_column(const std::uint32_t* keys, const ItemColumn* parts, std::size_t n, const Time* times) = 0;
+  // A form per part.
   virtual std::size_t insert_slices(const std::uint32_t* keys, const std::vector<SliceForm>& forms, const ItemColumn* columns,
-                                    const Time* times) = 0;                      // a form per part
-  virtual bool insert_slice(std::uint32_t key, Time t, nb::object partial) = 0;  // of Python partials only
-  virtual void advance(Time to) = 0;                                             // native: no GIL needed
-  virtual nb::object empty(Time from, Time to, nb::handle arg) = 0;              // of a key that is not known
+                                    const Time* times) = 0;
+  // Rows of items, or of Python partials that are slices: first all are lifted, then all go in, each to its key. late[i] is 1 for
+  // what is only counted.
+  virtual void stage_rows(const ItemRows& in, const Time* times, const std::vector<std::uint8_t>& late) = 0;
+  virtual void stage_slices(nb::list partials) = 0;
+  virtual void insert_staged(const std::uint32_t* keys, const Time* times, const std::vector<std::uint8_t>& late, bool slices) = 0;
+  virtual int traverse(visitproc visit, void* arg) const = 0;        // the Python objects that the partials are
+  virtual void advance(Time to) = 0;                                 // native: no GIL needed
+  virtual nb::object empty(Time from, Time to, nb::handle arg) = 0;  // of a key that is not known
   virtual nb::object query(std::uint32_t key, Time from, Time to, nb::handle arg) = 0;
   virtual nb::object landmark(std::uint32_t key, nb::handle arg) = 0;
   virtual nb::object nothing(nb::handle arg) = 0;

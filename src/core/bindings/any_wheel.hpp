@@ -9,6 +9,7 @@
 #include "../wheel/plan.hpp"
 #include "../wheel/wheel.hpp"
 #include "any_window.hpp"
+#include "type_change.hpp"
 
 namespace sash {
 
@@ -27,6 +28,13 @@ class AnyView {
   virtual Time watermark() const = 0;
 };
 
+// A result that can't be lowered, and why.
+struct ResultRefused {
+  std::size_t window;
+  Tick start, end;
+  nb::python_error error;
+};
+
 struct LoweredResult {
   std::size_t window;
   Tick start, end;
@@ -38,25 +46,30 @@ class AnyWheel {
   virtual ~AnyWheel() = default;
   virtual bool native() const = 0;
   virtual const AnyView& view() const = 0;
-  virtual std::unique_ptr<AnyView> pin() const = 0;  // with the mutex held
+  virtual std::unique_ptr<AnyView> pin() const = 0;            // with the mutex held
+  virtual bool pinned() const = 0;                             // a view that was pinned still lives
+  virtual int traverse(visitproc visit, void* arg) const = 0;  // the Python objects that the partials are
   virtual std::mutex& mutex() const = 0;
   virtual std::uint64_t late() const = 0;
   virtual bool insert(Time t, const Item* items, nb::handle value, nb::handle time) = 0;
+  virtual std::size_t insert_rows(const ItemRows& in, const Time* times) = 0;  // all are lifted before the first goes in
   virtual std::size_t insert_column(const ItemColumn* parts, std::size_t n, const Time* times) = 0;  // native only; no GIL needed
   virtual void install(const WindowSpec& spec) = 0;
   virtual std::int64_t due(Time to) const = 0;
-  virtual void advance(Time to, bool empties) = 0;   // with the mutex held; native: no GIL needed
-  virtual std::vector<LoweredResult> results() = 0;  // of the last advance
+  virtual void advance(Time to, bool empties) = 0;  // with the mutex held; native: no GIL needed
+  // What advances gave and was not handed out; keep_errors: what can't be lowered has its error as its value, else ResultRefused.
+  virtual std::vector<LoweredResult> results(bool keep_errors) = 0;
+  virtual void handed_out() = 0;
   virtual bool torn() const = 0;
   virtual std::size_t bytes() const = 0;
   virtual std::size_t slots() const = 0;
-  virtual void check() const = 0;
+  virtual void check() = 0;
   virtual Saved save() = 0;
   virtual void load(const Saved& saved) = 0;
   virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity
   // Takes over a wheel on narrower item types: int64 becomes float64.
   virtual void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) = 0;
-  virtual void merge(const AnyWheel& other) = 0;  // with the mutex held
+  virtual void merge(AnyWheel& other) = 0;  // with the mutex held
 };
 
 std::unique_ptr<AnyWheel> make_wheel(const DefinitionPtr& definition, const WheelSettings& settings);

@@ -32,8 +32,10 @@ class AnyWindow {
   virtual bool native() const = 0;
   virtual void append(const Item* items, nb::handle value) = 0;  // times count themselves
   virtual void insert(const Item* items, nb::handle value, nb::handle time, Time t) = 0;
+  // Many items, with their times as keys and as Python callables see them; counted: the times are those that come next. All are
+  // lifted before the first goes in.
   virtual void insert_rows(const std::vector<std::vector<Item>>& rows, const std::vector<nb::object>& values,
-                           const std::vector<nb::object>& times, const std::vector<Time>& keys) = 0;
+                           const std::vector<nb::object>& times, const std::vector<Time>& keys, bool counted) = 0;
   virtual void insert_column(const ItemColumn* parts, std::size_t n, const Time* times) = 0;  // native only; no GIL needed
   virtual void evict() = 0;
   virtual bool evict(Time t) = 0;
@@ -63,7 +65,8 @@ class AnyWindow {
   virtual nb::object nodes() const = 0;  // of a tree, from the root down: (level, place, times, lowered partial)
   // Takes over the entries of a window of the same algorithm on narrower item types: int64 becomes float64.
   virtual void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) = 0;
-  virtual void merge(AnyWindow& other) = 0;
+  virtual bool merge(AnyWindow& other) = 0;                    // false: it is of another kind
+  virtual int traverse(visitproc visit, void* arg) const = 0;  // the Python objects that the partials are
   // The item type, where the window itself decides on it.
   virtual const char* item_type() const { return nullptr; }
 };

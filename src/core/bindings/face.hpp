@@ -26,12 +26,22 @@ struct Lowering {
 // The definition of a window's aggregation, as Python gave it, on the item types it has now.
 struct Definition {
   nb::object aggregation;
-  std::vector<nb::object> parts;    // the parts of a struct; of anything else, itself
-  std::vector<std::string> names;   // the names of the parts; empty where it is no struct
-  std::vector<ItemType> types;      // one per part
-  std::vector<KernelSpec> kernels;  // one per part, unless object
-  std::vector<Lowering> lowerings;  // one per part, unless object
-  bool object = false;              // Python callables on Python objects
+  std::vector<nb::object> parts;            // the parts of a struct; of anything else, itself
+  std::vector<std::string> names;           // the names of the parts; empty where it is no struct
+  std::vector<ItemType> types;              // one per part
+  std::vector<KernelSpec> kernels;          // one per part, unless object
+  std::vector<Lowering> lowerings;          // one per part, unless object
+  bool object = false;                      // Python callables on Python objects
+  nb::object zero, lift, combine, inverse;  // and then these
+
+  // A definition belongs to one window or wheel, which tells the garbage collector what it refers to.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(aggregation.ptr());
+    for (const nb::object& part : parts) Py_VISIT(part.ptr());
+    for (const Lowering& lowering : lowerings) Py_VISIT(lowering.result.ptr());
+    for (const nb::object* o : {&zero, &lift, &combine, &inverse}) Py_VISIT(o->ptr());
+    return 0;
+  }
 };
 
 using DefinitionPtr = std::shared_ptr<const Definition>;
@@ -62,11 +72,10 @@ nb::object lower_fields(const Lowering& lowering, LowerOne lower_one) {
   return lowering.result(*nb::borrow<nb::args>(fields));
 }
 
-inline bool near(const Scalar& a, const Scalar& b) {
+inline bool equal(const Scalar& a, const Scalar& b) {
   if (a.kind != b.kind) return false;
   if (a.kind != Scalar::real) return a.i == b.i;
-  if (std::isnan(a.f) || std::isnan(b.f)) return std::isnan(a.f) == std::isnan(b.f);
-  return a.f == b.f || std::abs(a.f - b.f) <= 1e-6 * (1 + std::abs(a.f) + std::abs(b.f));
+  return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f));
 }
 
 inline void refuse_arg(const Definition& d) {
@@ -92,7 +101,16 @@ class NativeFace {
     return lower_fields(definition_->lowerings[0], [&](Lower how) { return K{}.lower(how, p); });
   }
   Scalar scalar(const Partial& p) const { return K{}.lower(definition_->lowerings[0].hows[0], p); }
-  bool same(const Partial& a, const Partial& b) const { return near(scalar(a), scalar(b)); }
+  // Whether two partials of one window may stand for the same items: exactly, but for rounding.
+  double magnitude([[maybe_unused]] const Partial& p) const {
+    if constexpr (Rounding<K>) return K{}.magnitude(p);
+    return 0;
+  }
+  bool same(const Partial& a, const Partial& b, [[maybe_unused]] double scale) const {
+    if constexpr (Rounding<K>) return K{}.close(a, b, scale);
+    return equal(scalar(a), scalar(b));
+  }
+  int traverse(visitproc, void*) const { return 0; }
 
   nb::object to_bytes(const std::vector<Partial>& partials) const {
     return nb::bytes(reinterpret_cast<const char*>(partials.data()), partials.size() * sizeof(Partial));
@@ -146,13 +164,20 @@ class AnyFace {
     return out;
   }
   Scalar scalar(const Partial& p) const { return struct_ ? Scalar{} : kernel_->lower(definition_->lowerings[0].hows[0], p.data()); }
-  bool same(const Partial& a, const Partial& b) const {
-    if (!struct_) return near(scalar(a), scalar(b));
-    for (std::size_t i = 0; i < definition_->names.size(); ++i)
+  double magnitude(const Partial& p) const { return kernel_->magnitude(p.data()); }
+  bool same(const Partial& a, const Partial& b, double scale) const {
+    if (!struct_) return kernel_->rounds() ? kernel_->close(a.data(), b.data(), scale) : equal(scalar(a), scalar(b));
+    for (std::size_t i = 0; i < definition_->names.size(); ++i) {
+      if (struct_->part_rounds(i)) {
+        if (!struct_->parts_close(i, a.data(), b.data(), scale)) return false;
+        continue;
+      }
       for (Lower how : definition_->lowerings[i].hows)
-        if (!near(struct_->lower_part(i, how, a.data()), struct_->lower_part(i, how, b.data()))) return false;
+        if (!equal(struct_->lower_part(i, how, a.data()), struct_->lower_part(i, how, b.data()))) return false;
+    }
     return true;
   }
+  int traverse(visitproc, void*) const { return 0; }
 
   nb::object to_bytes(const std::vector<Partial>& partials) const {
     std::string all;
@@ -191,25 +216,118 @@ using CompiledFace = AnyFace<CompiledMonoid>;
 
 // --- Python callables on Python objects
 
-// A counted reference that algorithms may copy and move; needs the GIL.
+// The Python objects that the partials of one window or wheel refer to. Each object is held once, in a box that all copies of a
+// partial share, and all boxes are on one list: so the garbage collector can be told exactly what is held. Needs the GIL.
+class Boxes {
+ public:
+  struct Box {
+    PyObject* object = nullptr;
+    std::size_t copies = 0;
+    Box* next = this;
+    Box* before = this;
+
+    void leave() {
+      before->next = next;
+      next->before = before;
+      next = before = this;
+    }
+  };
+
+  Boxes() = default;
+  Boxes(const Boxes&) = delete;
+  ~Boxes() {
+    while (head_.next != &head_) head_.next->leave();  // they may live on in a reader
+  }
+
+  Box* hold(PyObject* stolen) {
+    Box* box = new Box{stolen, 0};
+    box->next = head_.next, box->before = &head_;
+    head_.next->before = box, head_.next = box;
+    return box;
+  }
+
+  int traverse(visitproc visit, void* arg) const {
+    for (Box* box = head_.next; box != &head_; box = box->next) Py_VISIT(box->object);
+    return 0;
+  }
+
+ private:
+  Box head_;
+};
+
+// A partial that is a Python object; algorithms may copy and move it.
 class PyRef {
  public:
   PyRef() = default;
-  explicit PyRef(nb::object o) : ptr_(o.release().ptr()) {}
-  PyRef(const PyRef& other) : ptr_(other.ptr_) { Py_XINCREF(ptr_); }
-  PyRef(PyRef&& other) noexcept : ptr_(std::exchange(other.ptr_, nullptr)) {}
+  PyRef(Boxes& boxes, nb::object o) : box_(boxes.hold(o.release().ptr())) { ++box_->copies; }
+  PyRef(const PyRef& other) : box_(other.box_) {
+    if (box_) ++box_->copies;
+  }
+  PyRef(PyRef&& other) noexcept : box_(std::exchange(other.box_, nullptr)) {}
   PyRef& operator=(PyRef other) noexcept {
-    std::swap(ptr_, other.ptr_);
+    std::swap(box_, other.box_);
     return *this;
   }
-  ~PyRef() { Py_XDECREF(ptr_); }
-  PyObject* ptr() const { return ptr_; }
-  nb::object object() const { return nb::borrow(ptr_); }
+  ~PyRef() {
+    if (!box_ || --box_->copies > 0) return;
+    box_->leave();
+    PyObject* object = box_->object;
+    delete box_;
+    Py_XDECREF(object);  // last: it may run anything
+  }
+  PyObject* ptr() const { return box_ ? box_->object : nullptr; }
+  nb::object object() const { return nb::borrow(ptr()); }
 
  private:
-  PyObject* ptr_ = nullptr;
+  Boxes::Box* box_ = nullptr;
 };
 
+// The sum of the absolute values of the floats in a partial.
+inline double magnitude_of(PyObject* p) {
+  if (PyFloat_Check(p)) return finite(PyFloat_AS_DOUBLE(p));
+  double sum = 0;
+  if (PyTuple_Check(p) || PyList_Check(p)) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(p);
+    for (Py_ssize_t i = 0; i < n; ++i) sum += magnitude_of(PySequence_Fast_GET_ITEM(p, i));
+  }
+  return sum;
+}
+
+// Equal, but for the rounding of floats within.
+inline bool loosely_equal(PyObject* a, PyObject* b, double scale) {
+  if (a == b) return true;
+  if ((PyFloat_Check(a) && PyNumber_Check(b)) || (PyFloat_Check(b) && PyNumber_Check(a))) {
+    double x = PyFloat_AsDouble(a), y = PyFloat_AsDouble(b);
+    if (!PyErr_Occurred()) return loosely_close(x, y, scale);
+    PyErr_Clear();
+  }
+  auto listed = [](PyObject* o) { return PyTuple_Check(o) || PyList_Check(o); };
+  if (listed(a) && listed(b)) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(a);
+    if (n != PySequence_Fast_GET_SIZE(b)) return false;
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (!loosely_equal(PySequence_Fast_GET_ITEM(a, i), PySequence_Fast_GET_ITEM(b, i), scale)) return false;
+    return true;
+  }
+  if (PyDict_Check(a) && PyDict_Check(b)) {
+    if (PyDict_GET_SIZE(a) != PyDict_GET_SIZE(b)) return false;
+    Py_ssize_t at = 0;
+    for (PyObject *key, *value; PyDict_Next(a, &at, &key, &value);) {
+      PyObject* other = PyDict_GetItemWithError(b, key);
+      if (!other && PyErr_Occurred()) throw nb::python_error();
+      if (!other || !loosely_equal(value, other, scale)) return false;
+    }
+    return true;
+  }
+  if (nb::hasattr(a, "dtype") && nb::hasattr(b, "dtype"))  // arrays
+    return nb::cast<bool>(
+        nb::bool_(nb::module_::import_("numpy").attr("allclose")(nb::borrow(a), nb::borrow(b), 1e-6, 1e-6 * (1 + scale), true)));
+  int answer = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (answer < 0) throw nb::python_error();
+  return answer != 0;
+}
+
+// The callables are the definition's, and live as long as the window that this is in.
 class ObjectMonoid {
  public:
   using Partial = PyRef;
@@ -217,8 +335,8 @@ class ObjectMonoid {
   static constexpr bool may_throw = true;
 
   ObjectMonoid() = default;
-  explicit ObjectMonoid(const nb::object& aggregation)
-      : zero_(aggregation.attr("zero")), combine_(aggregation.attr("combine_function")), inverse_(aggregation.attr("inverse_function")) {}
+  ObjectMonoid(const Definition& d, std::shared_ptr<Boxes> boxes)
+      : boxes_(std::move(boxes)), zero_(*boxes_, d.zero), combine_(d.combine.ptr()), inverse_(d.inverse.ptr()) {}
 
   Partial identity() const { return zero_; }
   Partial combine(const Partial& a, const Partial& b) const { return call(combine_, a, b); }
@@ -232,15 +350,19 @@ class ObjectMonoid {
     if (answer < 0) throw nb::python_error();
     return answer != 0;
   }
+  Partial held(nb::object o) const { return PyRef(*boxes_, std::move(o)); }
 
  private:
-  static Partial call(const PyRef& f, const Partial& a, const Partial& b) {
+  Partial call(PyObject* f, const Partial& a, const Partial& b) const {
     PyObject* args[] = {nullptr, a.ptr(), b.ptr()};
-    PyObject* result = PyObject_Vectorcall(f.ptr(), args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    PyObject* result = PyObject_Vectorcall(f, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
     if (!result) throw nb::python_error();
-    return PyRef(nb::steal(result));
+    return held(nb::steal(result));
   }
-  PyRef zero_, combine_, inverse_;
+  std::shared_ptr<Boxes> boxes_;
+  PyRef zero_;
+  PyObject* combine_ = nullptr;
+  PyObject* inverse_ = nullptr;
 };
 
 class ObjectFace {
@@ -249,22 +371,25 @@ class ObjectFace {
   using Partial = PyRef;
   static constexpr bool native = false;
 
-  explicit ObjectFace(DefinitionPtr d) : definition_(std::move(d)), lift_(nb::object(definition_->aggregation.attr("lift_function"))) {}
-  ObjectMonoid monoid() const { return ObjectMonoid(definition_->aggregation); }
+  explicit ObjectFace(DefinitionPtr d) : definition_(std::move(d)), boxes_(std::make_shared<Boxes>()), monoid_(*definition_, boxes_) {}
+  ObjectMonoid monoid() const { return monoid_; }
   Partial lift(const Item* items, nb::handle value, nb::handle time, Time) const {
     if (items->kind == Item::null && definition_->names.empty()) return identity();
     PyObject* args[] = {nullptr, value.ptr(), time.ptr()};
-    PyObject* result = PyObject_Vectorcall(lift_.ptr(), args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    PyObject* result = PyObject_Vectorcall(definition_->lift.ptr(), args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
     if (!result) throw nb::python_error();
-    return PyRef(nb::steal(result));
+    return held(nb::steal(result));
   }
-  Partial identity() const { return monoid().identity(); }
+  Partial identity() const { return monoid_.identity(); }
+  Partial held(nb::object o) const { return monoid_.held(std::move(o)); }
   nb::object lower(const Partial& p, nb::handle arg) const {
     if (arg.is_none()) return definition_->aggregation.attr("lower_function")(p.object());
     return definition_->aggregation.attr("lower")(p.object(), arg);
   }
   Scalar scalar(const Partial&) const { return {}; }
-  bool same(const Partial& a, const Partial& b) const { return ObjectMonoid::equal(a, b); }
+  double magnitude(const Partial& p) const { return magnitude_of(p.ptr()); }
+  bool same(const Partial& a, const Partial& b, double scale) const { return loosely_equal(a.ptr(), b.ptr(), scale); }
+  int traverse(visitproc visit, void* arg) const { return boxes_->traverse(visit, arg); }
 
   nb::object to_bytes(const std::vector<Partial>& partials) const {
     nb::list all;
@@ -273,13 +398,14 @@ class ObjectFace {
   }
   std::vector<Partial> from_bytes(nb::handle stored) const {
     std::vector<Partial> partials;
-    for (nb::handle p : nb::cast<nb::list>(stored)) partials.emplace_back(nb::borrow(p));
+    for (nb::handle p : nb::cast<nb::list>(stored)) partials.push_back(held(nb::borrow(p)));
     return partials;
   }
 
  private:
   DefinitionPtr definition_;
-  PyRef lift_;
+  std::shared_ptr<Boxes> boxes_;
+  ObjectMonoid monoid_;
 };
 
 }  // namespace sash

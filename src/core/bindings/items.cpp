@@ -139,7 +139,13 @@ DefinitionPtr ItemReader::define(const std::vector<ItemType>& types, bool object
     d->parts.push_back(nb::object(part[1]));
   }
   if (d->parts.empty()) d->parts.push_back(aggregation_);
-  if (object) return d;
+  if (object) {
+    d->zero = aggregation_.attr("zero");
+    d->lift = aggregation_.attr("lift_function");
+    d->combine = aggregation_.attr("combine_function");
+    d->inverse = aggregation_.attr("inverse_function");
+    return d;
+  }
   for (std::size_t i = 0; i < d->parts.size(); ++i) {
     nb::object native = d->parts[i].attr("kernel")(type_name(types[i]));
     if (native.is_none())
@@ -278,7 +284,7 @@ void ItemReader::restore(nb::handle state) {
 }
 
 void ItemReader::adopt(const ItemReader& other) {
-  definition_ = other.definition_;
+  definition_ = define(other.definition_->types, other.definition_->object);
   seen_ = other.seen_;
 }
 

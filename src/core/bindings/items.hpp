@@ -82,6 +82,17 @@ class ItemReader {
 
   // Types, and which parts have met an item: for bytes, and for a structure that takes over another's.
   nb::tuple state() const;
+  bool settled() const {
+    for (bool s : seen_)
+      if (!s) return false;
+    return true;
+  }
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(aggregation_.ptr());
+    Py_VISIT(value_.ptr());
+    return definition_->traverse(visit, arg);
+  }
+  void forget() { value_ = nb::none(); }
   void restore(nb::handle state);
   void adopt(const ItemReader& other);
 

@@ -11,8 +11,12 @@ namespace sash {
 namespace {
 
 [[noreturn]] void refuse_key(nb::handle key) {
-  raise("TypeError", text(key) + " can't be a key. Keys are ints that fit 64 bits, floats, bools, text, bytes, None, and tuples of these.");
+  raise("TypeError",
+        text(key) + " can't be a key. Keys are ints, floats, bools, text, bytes, dates, timestamps, Decimals, None, and tuples of these.");
 }
+
+// What is not written here, sash.keys writes: a tag, and bytes behind their length.
+nb::object rest(const char* function) { return nb::module_::import_("sash.keys").attr(function); }
 
 }  // namespace
 
@@ -30,11 +34,16 @@ void write_key(nb::handle key, std::string& out, bool within) {
     out.push_back(o == Py_True);
   } else if (PyLong_Check(o) || (!PyFloat_Check(o) && PyIndex_Check(o))) {
     nb::object index = nb::steal(PyNumber_Index(o));
+    if (!index.is_valid()) throw nb::python_error();
     int overflow = 0;
     std::int64_t value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-    if (overflow) refuse_key(key);
-    out.push_back('i');
-    append_bytes(out, value);
+    if (overflow) {
+      nb::bytes written = nb::cast<nb::bytes>(rest("write")(index));
+      out.append(written.c_str(), written.size());
+    } else {
+      out.push_back('i');
+      append_bytes(out, value);
+    }
   } else if (PyFloat_Check(o)) {
     double value = PyFloat_AS_DOUBLE(o);
     if (value != value) value = std::numeric_limits<double>::quiet_NaN();
@@ -52,6 +61,13 @@ void write_key(nb::handle key, std::string& out, bool within) {
     out.push_back('t');
     append_bytes(out, static_cast<std::uint32_t>(PyTuple_GET_SIZE(o)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) write_key(PyTuple_GET_ITEM(o, i), out, true);
+  } else if (nb::object written = PyTuple_Check(o) ? nb::none() : nb::object(rest("write")(key)); !written.is_none()) {
+    if (nb::isinstance<nb::bytes>(written)) {
+      nb::bytes plain = nb::borrow<nb::bytes>(written);
+      out.append(plain.c_str(), plain.size());
+    } else {
+      write_key(nb::tuple(written)[0], out, within);  // another form of a key that is written above
+    }
   } else {
     refuse_key(key);
   }
@@ -68,7 +84,8 @@ nb::object read_key(std::string_view& in) {
     std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
     return value;
   };
-  switch (take(1)[0]) {
+  char type = take(1)[0];
+  switch (type) {
     case 'n':
       return nb::none();
     case 'b':
@@ -93,7 +110,29 @@ nb::object read_key(std::string_view& in) {
       return nb::tuple(values);
     }
   }
-  throw std::invalid_argument("a stored key is of no known type");
+  if (std::string_view("Idmzc").find(type) == std::string_view::npos) throw std::invalid_argument("a stored key is of no known type");
+  std::string_view bytes = take(number(std::uint32_t{}));
+  return rest("read")(nb::bytes(&type, 1), nb::bytes(bytes.data(), bytes.size()));
 }
+
+static Binding bind(19, [](nb::module_& m) {
+  m.def(
+      "write_key",
+      [](nb::handle key) {
+        std::string out;
+        write_key(key, out);
+        return nb::bytes(out.data(), out.size());
+      },
+      nb::arg("key").none(), "Write a key as bytes: equal bytes are equal keys.");
+  m.def(
+      "read_key",
+      [](nb::bytes written) {
+        std::string_view left(written.c_str(), written.size());
+        nb::object key = read_key(left);
+        if (!left.empty()) throw nb::value_error("these bytes are damaged: something follows the key.");
+        return key;
+      },
+      nb::arg("written"), "Read a key that write_key wrote.");
+});
 
 }  // namespace sash

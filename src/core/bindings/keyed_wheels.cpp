@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "any_keyed_wheels.hpp"
+#include "collected.hpp"
 #include "foreign.hpp"
 #include "key_input.hpp"
 #include "wheel_answers.hpp"
@@ -36,7 +37,16 @@ class KeyedHandle final : public WheelAnswers {
     Time t = clock_.read(time);
     std::string name;
     write_key(key, name);
-    return put(name, value, t);
+    if (t < wheels_->all().watermark()) return wheels_->refuse(), false;
+    Change change(change_, items_, wheels_, broken_);
+    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    std::uint32_t number = place(name);
+    nb::object shown = items_.definition()->object ? nb::object(nb::int_(t)) : nb::object();
+    guarded([&] { wheels_->insert(number, t, items_.row().data(), items_.value(), shown); });
+    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
+    names_.number(name);
+    change.done();
+    return true;
   }
 
   // keys: columns as (letter, array) pairs, or a list of Python keys.
@@ -48,24 +58,32 @@ class KeyedHandle final : public WheelAnswers {
     if (rows == 0) return 0;
     Work work(*this);
     check_times(times);
+    Change change(change_, items_, wheels_, broken_);
+    std::size_t late = 0;
     if (!read_in[0].is_none() && !items_.definition()->object) {
       ItemColumns in(read_in[0], rows);
       KeyInput input = read_keys(keys, as_tuple, rows);
       settle(in.kinds);
-      nb::gil_scoped_release unlocked;
-      return by_block(input, in, times, wheels_->all().watermark(),
-                      [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
-                        return wheels_->insert_column(ids.data(), parts.data(), parts.size(), t);
-                      });
+      guarded([&] {
+        nb::gil_scoped_release unlocked;
+        late = by_block(input, in, times, wheels_->all().watermark(),
+                        [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
+                          return wheels_->insert_column(ids.data(), parts.data(), parts.size(), t);
+                        });
+      });
+    } else {
+      std::vector<std::string> names = written(read_keys(keys, as_tuple, rows), rows);
+      std::vector<std::uint8_t> missed = late_ones(times, wheels_->all().watermark());
+      ItemRows in;
+      in.read(
+          items_, read_in[1], read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); },
+          missed);
+      guarded([&] { wheels_->stage_rows(in, times.data(), missed); });
+      late = insert_staged(names, times, missed, false);
+      if (in.blank()) return change.done(), late;
     }
-    nb::object list = nb::object(read_in[1]);
-    settle_rows(items_, read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-    std::vector<std::string> names = written(read_keys(keys, as_tuple, rows), rows);
-    std::size_t i = 0, late = 0;
-    for (nb::handle value : list) {
-      late += !put(names[i], value, times(i));
-      ++i;
-    }
+    blank_ = false;
+    change.done();
     return late;
   }
 
@@ -82,6 +100,8 @@ class KeyedHandle final : public WheelAnswers {
     check_times(times);
     ItemColumns in(columns, times.size());
     KeyInput input = read_keys(keys, as_tuple, times.size());
+    if (items_.definition()->object) raise("TypeError", "these wheels hold Python partials. Pass the slices as a list of these.");
+    Change change(change_, items_, wheels_, broken_);
     std::vector<Item::Kind> kinds;
     std::size_t column = 0;
     for (SliceForm form : made_of) {
@@ -89,11 +109,16 @@ class KeyedHandle final : public WheelAnswers {
       column += columns_of(form);
     }
     settle(kinds);
-    if (items_.definition()->object) raise("TypeError", "these wheels hold Python partials. Pass the slices as a list of these.");
-    nb::gil_scoped_release unlocked;
-    return by_block(input, in, times, wheels_->all().closed(), [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
-      return wheels_->insert_slices(ids.data(), made_of, parts.data(), t);
+    std::size_t late = 0;
+    guarded([&] {
+      nb::gil_scoped_release unlocked;
+      late = by_block(input, in, times, wheels_->all().closed(), [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
+        return wheels_->insert_slices(ids.data(), made_of, parts.data(), t);
+      });
     });
+    blank_ = false;
+    change.done();
+    return late;
   }
 
   // Slices as Python partials.
@@ -102,6 +127,9 @@ class KeyedHandle final : public WheelAnswers {
     if (times.size() == 0) return 0;
     Work work(*this);
     check_times(times);
+    std::vector<std::string> names = written(read_keys(keys, as_tuple, times.size()), times.size());
+    std::vector<std::uint8_t> missed = late_ones(times, wheels_->all().closed());
+    Change change(change_, items_, wheels_, broken_);
     if (!items_.definition()->object) {
       if (!blank_)
         raise("TypeError", "these wheels hold " + dtype() +
@@ -110,33 +138,23 @@ class KeyedHandle final : public WheelAnswers {
       ItemReader as_objects = items_;
       as_objects.restore(nb::make_tuple(nb::object(items_.state()[0]), nb::bool_(true), nb::object(items_.state()[2])));
       become(as_objects.definition(), nullptr);
-      items_.adopt(as_objects);
+      items_ = std::move(as_objects);
     }
+    wheels_->stage_slices(partials);
+    std::size_t late = insert_staged(names, times, missed, true);
     blank_ = false;
-    std::vector<std::string> names = written(read_keys(keys, as_tuple, times.size()), times.size());
-    std::size_t late = 0;
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      if (times(i) < wheels_->all().closed()) {
-        wheels_->refuse();
-        ++late;
-        continue;
-      }
-      std::uint32_t number = place(names[i]);
-      guarded([&] { wheels_->insert_slice(number, times(i), nb::object(partials[i])); });
-      names_.number(names[i]);
-    }
+    change.done();
     return late;
   }
 
   void advance_to(nb::handle time) {
     Work work(*this);
     Time to = clock_.read(time);
-    if (wheels_->native()) {
+    guarded([&] {
+      if (!wheels_->native()) return wheels_->advance(to);
       nb::gil_scoped_release unlocked;
       wheels_->advance(to);
-    } else {
-      guarded([&] { wheels_->advance(to); });
-    }
+    });
   }
 
   nb::object key_query(nb::handle key, nb::handle start, nb::handle end, nb::handle arg, bool clamp) {
@@ -219,15 +237,41 @@ class KeyedHandle final : public WheelAnswers {
     return out;
   }
 
-  std::size_t size() const { return names_.size(); }
-  bool has(nb::handle key) { return find(key).has_value(); }
-  nb::list keys() const {
+  std::size_t size() {
+    Work work(*this);
+    return names_.size();
+  }
+  bool has(nb::handle key) {
+    Work work(*this);
+    return find(key).has_value();
+  }
+  nb::list keys() {
+    Work work(*this);
     nb::list out;
     for (std::uint32_t i = 0; i < names_.size(); ++i) out.append(key_of(i));
     return out;
   }
-  std::uint64_t late() const { return wheels_->late(); }
-  std::size_t bytes() const { return wheels_->bytes() + names_.memory(); }
+  std::uint64_t late() {
+    Work work(*this);
+    return wheels_->late();
+  }
+  std::size_t bytes() {
+    Work work(*this);
+    return wheels_->bytes() + names_.memory();
+  }
+
+  int traverse(visitproc visit, void* arg) const {
+    if (int stop = items_.traverse(visit, arg)) return stop;
+    return wheels_->traverse(visit, arg);
+  }
+  void forget() {
+    if (busy_) return;
+    broken_.clear();
+    Work work(*this);
+    items_.forget();
+    names_ = {};
+    auto held = std::exchange(wheels_, make_keyed_wheels(items_.definition(), settings_));
+  }
 
   void merge(KeyedHandle& other) {
     if (&other == this) raise("ValueError", "keyed wheels can't be merged into themselves. Copy them first if that is meant.");
@@ -240,8 +284,10 @@ class KeyedHandle final : public WheelAnswers {
         raise("ValueError", "one holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
       KeyedHandle& empty = blank_ ? *this : other;
       KeyedHandle& full = blank_ ? other : *this;
-      empty.become(full.items_.definition(), nullptr);
-      empty.items_.adopt(full.items_);
+      ItemReader next = empty.items_;
+      next.adopt(full.items_);
+      empty.become(next.definition(), nullptr);
+      empty.items_ = std::move(next);
     }
     Ids number;
     engine::KeyNames names = names_;
@@ -276,6 +322,7 @@ class KeyedHandle final : public WheelAnswers {
   }
 
   void restore(nb::tuple state) {
+    if (state.size() != 6) raise("ValueError", "these bytes are damaged: they do not hold 6 fields.");
     Work work(*this);
     ItemReader items = items_;
     items.restore(nb::object(state[0]));
@@ -345,6 +392,9 @@ class KeyedHandle final : public WheelAnswers {
     } catch (nb::python_error& e) {
       if (wheels_->torn()) broken_ = text(e.value());
       throw;
+    } catch (const std::bad_alloc&) {
+      broken_ = "MemoryError";  // where in the step it was is not known
+      throw;
     }
   }
 
@@ -368,16 +418,26 @@ class KeyedHandle final : public WheelAnswers {
               "time " + std::to_string(times(i)) + " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
   }
 
-  // One item of a key; the key is known only once its item is in.
-  bool put(const std::string& name, nb::handle value, Time t) {
-    if (t < wheels_->all().watermark()) return wheels_->refuse(), false;
-    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
-    std::uint32_t number = place(name);
-    nb::object shown = items_.definition()->object ? nb::object(nb::int_(t)) : nb::object();
-    guarded([&] { wheels_->insert(number, t, items_.row().data(), items_.value(), shown); });
-    names_.number(name);
-    return true;
+  static std::vector<std::uint8_t> late_ones(const Times& times, Time open) {
+    std::vector<std::uint8_t> late(times.size());
+    for (std::size_t i = 0; i < times.size(); ++i) late[i] = times(i) < open;
+    return late;
+  }
+
+  // What was staged, each row to its key; keys that are new are known only once all rows are in.
+  std::size_t insert_staged(const std::vector<std::string>& names, const Times& times, const std::vector<std::uint8_t>& late, bool slices) {
+    engine::KeyNames fresh;
+    Ids ids(names.size(), 0);
+    auto known = static_cast<std::uint32_t>(names_.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (late[i]) continue;
+      auto found = names_.find(names[i]);
+      ids[i] = found ? *found : known + fresh.number(names[i]);
+    }
+    wheels_->grow(names_.size() + fresh.size());
+    guarded([&] { wheels_->insert_staged(ids.data(), times.data(), late, slices); });
+    for (std::size_t i = 0; i < fresh.size(); ++i) names_.number(fresh.name(i));
+    return static_cast<std::size_t>(std::count(late.begin(), late.end(), 1));
   }
 
   // The number of a key, or the one it would get; there is room for it.
@@ -460,7 +520,6 @@ class KeyedHandle final : public WheelAnswers {
 
   void settle(const std::vector<Item::Kind>& kinds) {
     items_.settle(kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-    blank_ = false;
   }
 
   void become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
@@ -469,7 +528,10 @@ class KeyedHandle final : public WheelAnswers {
       rebuilt->promote_from(*wheels_, *promoted);
     else
       rebuilt->load_blank(wheels_->save());
-    wheels_ = std::move(rebuilt);
+    if (change_)
+      change_->replace(std::move(rebuilt));
+    else
+      wheels_ = std::move(rebuilt);
   }
 
   WheelSettings settings_;
@@ -478,10 +540,13 @@ class KeyedHandle final : public WheelAnswers {
   bool blank_ = true;  // only nulls so far
   bool busy_ = false;
   std::string broken_;  // the first error that tore the wheels
+  using Change = TypeChange<std::unique_ptr<AnyKeyedWheels>>;
+  Change* change_ = nullptr;
 };
 
 const Binding bind(21, [](nb::module_& m) {
-  nb::class_<KeyedHandle, WheelAnswers>(m, "KeyedWheelsCore", "Wheels of many keys under one clock.", nb::dynamic_attr())
+  nb::class_<KeyedHandle, WheelAnswers>(m, "KeyedWheelsCore", "Wheels of many keys under one clock.", nb::dynamic_attr(),
+                                        nb::type_slots(Collected<KeyedHandle>::slots))
       .def(nb::init<nb::object, nb::object, std::int64_t, Time, Time, nb::list, std::size_t, std::size_t>(), nb::arg("aggregation"),
            nb::arg("dtype").none(), nb::arg("unit"), nb::arg("grain"), nb::arg("start"), nb::arg("levels"), nb::arg("write_ahead"),
            nb::arg("few"))

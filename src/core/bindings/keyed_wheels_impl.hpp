@@ -52,7 +52,11 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
   using Wheels = KeyedWheels<Monoid>;
 
   KeyedWheelsImpl(const DefinitionPtr& definition, const WheelSettings& settings)
-      : definition_(definition), face_(definition), wheels_(face_.monoid(), settings), all_(face_, wheels_.all().view()) {}
+      : definition_(definition),
+        settings_(settings),
+        face_(definition),
+        wheels_(face_.monoid(), settings),
+        all_(face_, wheels_.all().view()) {}
 
   bool native() const override { return Face::native; }
   const AnyView& all() const override { return all_; }
@@ -91,10 +95,28 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
     return 0;
   }
 
-  bool insert_slice([[maybe_unused]] std::uint32_t key, [[maybe_unused]] Time t, [[maybe_unused]] nb::object partial) override {
-    if constexpr (!Face::native) return wheels_.insert(key, t, PyRef(std::move(partial)), Wheels::slice);
-    return false;
+  void stage_rows(const ItemRows& in, const Time* times, const std::vector<std::uint8_t>& late) override {
+    staged_.assign(in.rows.size(), Partial());
+    for (std::size_t i = 0; i < staged_.size(); ++i) {
+      if (late[i]) continue;
+      nb::object shown = Face::native ? nb::object() : nb::object(nb::int_(times[i]));
+      staged_[i] = face_.lift(in.rows[i].data(), in.values[i], shown, times[i]);
+    }
   }
+  void stage_slices([[maybe_unused]] nb::list partials) override {
+    staged_.clear();
+    if constexpr (!Face::native)
+      for (nb::handle partial : partials) staged_.push_back(face_.held(nb::borrow(partial)));
+  }
+  void insert_staged(const std::uint32_t* keys, const Time* times, const std::vector<std::uint8_t>& late, bool slices) override {
+    std::vector<Partial> staged = std::exchange(staged_, {});
+    together(torn_, staged.size(), [&](std::size_t i) {
+      if (!late[i]) wheels_.insert(keys[i], times[i], std::move(staged[i]), slices ? Wheels::slice : Wheels::item);
+    });
+    for (auto missed : late)
+      if (missed) wheels_.refuse();
+  }
+  int traverse(visitproc visit, void* arg) const override { return face_.traverse(visit, arg); }
 
   void advance(Time to) override { wheels_.advance(to); }
 
@@ -129,13 +151,24 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
 
   bool drops() const override { return wheels_.drops(); }
   void merge(AnyKeyedWheels& other, const std::vector<std::uint32_t>& number) override {
-    wheels_.merge(dynamic_cast<KeyedWheelsImpl&>(other).wheels_, number);
+    auto& theirs = dynamic_cast<KeyedWheelsImpl&>(other);
+    if constexpr (Face::native) {
+      wheels_.merge(theirs.wheels_, number);
+    } else {
+      WheelSettings settings = theirs.settings_;
+      settings.start = theirs.wheels_.all().view().start();
+      Wheels ours(face_.monoid(), settings);  // what they hold, held by these wheels
+      take_over<Partial>(ours, theirs.wheels_, [&](const Partial& p) { return face_.held(p.object()); });
+      ours.grow(theirs.wheels_.size());
+      wheels_.merge(ours, number);
+    }
   }
 
-  bool torn() const override { return wheels_.torn(); }
+  bool torn() const override { return torn_ || wheels_.torn(); }
   std::size_t bytes() const override { return wheels_.bytes(); }
   void check() override {
-    wheels_.check([this](const Partial& a, const Partial& b) { return face_.same(a, b); });
+    double scale = scale_of(face_, wheels_);
+    wheels_.check([&](const Partial& a, const Partial& b) { return face_.same(a, b, scale); });
   }
 
   Saved save() override { return saved(face_, wheels_); }
@@ -180,9 +213,12 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
   }
 
   DefinitionPtr definition_;
+  WheelSettings settings_;
   Face face_;
   Wheels wheels_;
   ViewImpl<Face, const WheelView<Monoid>&> all_;
+  std::vector<Partial> staged_;
+  bool torn_ = false;  // a bulk was broken off after some of its items
 };
 
 }  // namespace sash

@@ -21,7 +21,7 @@ class OrderWindow final : public AnyWindow {
     auto find = nb::cast<std::string>(rank.attr("find"));
     wanted_ = find == "quantile" ? Wanted::quantile : find == "distinct" ? Wanted::distinct : Wanted::ith_smallest;
     q_ = nb::cast<double>(rank.attr("q"));
-    i_ = nb::cast<std::uint64_t>(rank.attr("k"));
+    i_ = rank_of(rank.attr("k"));
     nb::object rules = nb::module_::import_("sash.agg.ranks").attr("INTERPOLATIONS");
     rule_ = static_cast<Interpolation>(nb::cast<int>(rules.attr("index")(rank.attr("rule"))));
     nb::object dtype = aggregation_.attr("dtype");
@@ -38,8 +38,10 @@ class OrderWindow final : public AnyWindow {
   }
   void insert(const Item* items, nb::handle, nb::handle, Time t) override { add(t, *items); }
   void insert_rows(const std::vector<std::vector<Item>>& rows, const std::vector<nb::object>&, const std::vector<nb::object>&,
-                   const std::vector<Time>& times) override {
-    for (std::size_t i = 0; i < rows.size(); ++i) add(times[i], rows[i][0]);
+                   const std::vector<Time>& times, bool counted) override {
+    for (auto& row : rows)
+      if (row[0].kind == Item::object) refuse();
+    for (std::size_t i = 0; i < rows.size(); ++i) add(counted ? next_++ : times[i], rows[i][0]);
   }
   void insert_column(const ItemColumn* parts, std::size_t, const Time* times) override {
     const ItemColumn& column = parts[0];
@@ -58,7 +60,7 @@ class OrderWindow final : public AnyWindow {
       if (wanted_ == Wanted::quantile)
         q = nb::cast<double>(nb::float_(arg));
       else
-        i = nb::cast<std::uint64_t>(arg);
+        i = rank_of(arg);
     }
     return lower(window_.values(), q, i);
   }
@@ -127,20 +129,34 @@ class OrderWindow final : public AnyWindow {
   std::map<std::string, std::uint64_t> reached() const override { return {}; }
   nb::object nodes() const override { return nb::none(); }
   void promote_from(AnyWindow&, const std::vector<bool>&) override {}
-  void merge(AnyWindow& other) override {
-    auto& same = dynamic_cast<OrderWindow&>(other);
-    if (same.floats_) promote();
-    for (auto& [at, entry] : same.window_.entries()) {
+  bool merge(AnyWindow& other) override {
+    auto* same = dynamic_cast<OrderWindow*>(&other);
+    if (!same) return false;
+    if (same->floats_) promote();
+    for (auto& [at, entry] : same->window_.entries()) {
       OrderStatistics::Entry taken = entry;
-      if (!taken.null && floats_ && !same.floats_) taken.key = widened(taken.key);
+      if (!taken.null && floats_ && !same->floats_) taken.key = widened(taken.key);
       window_.insert(at.time, taken);
     }
+    return true;
+  }
+  int traverse(visitproc visit, void* arg) const override {
+    Py_VISIT(aggregation_.ptr());
+    return 0;
   }
 
  private:
   [[noreturn]] static void refuse() {
     raise("TypeError",
           "OrderStatistics takes numbers that fit 64 bits. For other items use DabaLite or Fiba, whose partials keep the items sorted.");
+  }
+  // A rank beyond 64 bits is beyond any window.
+  static std::uint64_t rank_of(nb::handle i) {
+    nb::object index = nb::steal(PyNumber_Index(i.ptr()));
+    if (!index.is_valid()) throw nb::python_error();
+    int overflow = 0;
+    long long rank = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+    return overflow > 0 ? UINT64_MAX : static_cast<std::uint64_t>(rank);
   }
   static std::uint64_t widened(std::uint64_t key) { return rank_key(static_cast<double>(from_rank_key<std::int64_t>(key))); }
 

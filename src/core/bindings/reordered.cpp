@@ -23,7 +23,7 @@ static Binding bind_reordered(16, [](nb::module_& m) {
   add_algorithm(reordered_info);
   nb::class_<WindowOf<ReorderedWindow>, Window>(m, reordered_info.name,
                                                 "Sort items that are at most max_delay late in a buffer before a DabaLite.",
-                                                nb::dynamic_attr(), nb::is_weak_referenceable())
+                                                nb::dynamic_attr(), nb::is_weak_referenceable(), nb::type_slots(Collected<Window>::slots))
       .def(
           "__init__",
           [](WindowOf<ReorderedWindow>* self, nb::object aggregation, nb::object max_delay, nb::object dtype) {

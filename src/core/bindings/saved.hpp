@@ -26,6 +26,16 @@ Saved saved(const Face& face, Structure& structure) {
   return {std::move(ar.numbers), face.to_bytes(ar.partials), ar.partials.size()};
 }
 
+// The sum of the magnitudes of all partials that a structure stores.
+template <class Face, class Structure>
+double scale_of(const Face& face, Structure& structure) {
+  SaveArchive<typename Face::Partial> ar;
+  structure.archive(ar);
+  double scale = 0;
+  for (const auto& p : ar.partials) scale += face.magnitude(p);
+  return scale;
+}
+
 template <class Structure, class Partial>
 void restore(Structure& structure, const std::vector<std::int64_t>& numbers, const std::vector<Partial>& partials) {
   LoadArchive<Partial> ar(numbers, partials);

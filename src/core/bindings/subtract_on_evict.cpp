@@ -24,9 +24,9 @@ static const AlgorithmInfo subtract_on_evict_info{.name = "SubtractOnEvict",
 
 static Binding bind_subtract_on_evict(2, [](nb::module_& m) {
   add_algorithm(subtract_on_evict_info);
-  nb::class_<WindowOf<SubtractOnEvictWindow>, Window>(m, subtract_on_evict_info.name,
-                                                      "Aggregate an in-order window by taking the oldest item away with an inverse.",
-                                                      nb::dynamic_attr(), nb::is_weak_referenceable())
+  nb::class_<WindowOf<SubtractOnEvictWindow>, Window>(
+      m, subtract_on_evict_info.name, "Aggregate an in-order window by taking the oldest item away with an inverse.", nb::dynamic_attr(),
+      nb::is_weak_referenceable(), nb::type_slots(Collected<Window>::slots))
       .def(
           "__init__",
           [](WindowOf<SubtractOnEvictWindow>* self, nb::object aggregation, nb::object dtype, bool integers_only) {

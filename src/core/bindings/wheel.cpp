@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "collected.hpp"
 #include "foreign.hpp"
 #include "hooks.hpp"
 #include "wheel_answers.hpp"
@@ -51,9 +52,14 @@ class WheelHandle final : public WheelAnswers {
   bool insert(nb::handle value, nb::handle time) {
     Work work(*this);
     Time t = clock_.read(time);
-    read(value);
+    Change change(change_, items_, wheel_, broken_);
+    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
     nb::object shown = items_.definition()->object ? nb::object(nb::int_(t)) : nb::object();
-    return wheel_->insert(t, items_.row().data(), items_.value(), shown);
+    bool taken = false;
+    guarded([&] { taken = wheel_->insert(t, items_.row().data(), items_.value(), shown); });
+    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
+    change.done();
+    return taken;
   }
 
   std::size_t insert_many(nb::object values, const Times& times) {
@@ -66,21 +72,24 @@ class WheelHandle final : public WheelAnswers {
       if (times(i) > Wheel<Count>::latest || times(i) < -Wheel<Count>::latest)
         raise("OverflowError",
               "time " + std::to_string(times(i)) + " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
+    Change change(change_, items_, wheel_, broken_);
+    auto to_types = [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); };
+    std::size_t late = 0;
     if (!read_in[0].is_none() && !items_.definition()->object) {
       ItemColumns in(read_in[0], rows);
-      items_.settle(in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-      blank_ = false;
-      nb::gil_scoped_release unlocked;
-      return wheel_->insert_column(in.parts.data(), in.parts.size(), times.data());
+      items_.settle(in.kinds, to_types);
+      guarded([&] {
+        nb::gil_scoped_release unlocked;
+        late = wheel_->insert_column(in.parts.data(), in.parts.size(), times.data());
+      });
+    } else {
+      ItemRows in;
+      in.read(items_, read_in[1], read_in[4], to_types);
+      guarded([&] { late = wheel_->insert_rows(in, times.data()); });
+      if (in.blank()) return change.done(), late;
     }
-    nb::object list = nb::object(read_in[1]);
-    settle_rows(items_, read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-    std::size_t i = 0, late = 0;
-    for (nb::handle value : list) {
-      read(value);
-      late += !wheel_->insert(times(i), items_.row().data(), items_.value(), nb::int_(times(i)));
-      ++i;
-    }
+    blank_ = false;
+    change.done();
     return late;
   }
 
@@ -89,10 +98,9 @@ class WheelHandle final : public WheelAnswers {
     wheel_->install({range, slide, offset, session});
   }
 
-  std::int64_t due(nb::handle time) { return wheel_->due(clock_.read(time)); }
-
-  // Results as WindowResult(name, start, end, value), made by type from the names of the windows.
-  nb::list advance_to(nb::handle time, bool empties, nb::handle type, nb::handle names) {
+  // Results as WindowResult(name, start, end, value), made by type from the names of the windows. All of them, or none: those that
+  // were not handed out come first with the next call.
+  nb::list advance_to(nb::handle time, bool empties, nb::handle type, nb::handle names, bool keep_errors) {
     Work work(*this);
     Time to = clock_.read(time);
     if (empties)
@@ -100,23 +108,34 @@ class WheelHandle final : public WheelAnswers {
         raise("ValueError", "an advance to " + text(time) + " ends " + std::to_string(due) +
                                 " windows. Start the wheel where its stream does (start=), advance in steps, or pass empty=False.");
     Lock lock(*this);
-    if (wheel_->native()) {
+    guarded([&] {
+      if (!wheel_->native()) return wheel_->advance(to, empties);
       nb::gil_scoped_release unlocked;
       wheel_->advance(to, empties);
-    } else {
-      guarded([&] { wheel_->advance(to, empties); });
-    }
+    });
     nb::list out;
     auto* row_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-    for (auto& r : wheel_->results()) {
-      nb::object row = nb::steal(row_type->tp_alloc(row_type, 4));  // what a named tuple's own constructor does, without its frame
-      auto set = [&](Py_ssize_t i, nb::object value) { PyTuple_SET_ITEM(row.ptr(), i, value.release().ptr()); };
-      set(0, nb::borrow(PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(r.window))));
-      set(1, nb::int_(r.start * grain_));
-      set(2, nb::int_(r.end * grain_));
-      set(3, std::move(r.value));
-      out.append(row);
+    auto name = [&](std::size_t window) { return nb::borrow(PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(window))); };
+    try {
+      for (auto& r : wheel_->results(keep_errors)) {
+        nb::object row = nb::steal(row_type->tp_alloc(row_type, 4));  // what a named tuple's own constructor does, without its frame
+        if (!row.is_valid()) throw nb::python_error();
+        auto set = [&](Py_ssize_t i, nb::object value) { PyTuple_SET_ITEM(row.ptr(), i, value.release().ptr()); };
+        set(0, name(r.window));
+        set(1, nb::int_(r.start * grain_));
+        set(2, nb::int_(r.end * grain_));
+        set(3, std::move(r.value));
+        out.append(row);
+      }
+    } catch (ResultRefused& refused) {
+      nb::object error = nb::borrow(refused.error.value());
+      error.attr("add_note")(
+          "This is the result of window " + text(name(refused.window)) + " of [" + std::to_string(refused.start * grain_) + ", " +
+          std::to_string(refused.end * grain_) + "). No result of this " +
+          "advance is lost: the next advance_to() gives them all; with errors='keep', this one has its error as its value.");
+      throw std::move(refused.error);
     }
+    wheel_->handed_out();
     return out;
   }
 
@@ -139,8 +158,10 @@ class WheelHandle final : public WheelAnswers {
         raise("ValueError", "one wheel holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
       WheelHandle& empty = blank_ ? *this : other;
       WheelHandle& full = blank_ ? other : *this;
-      empty.become(full.items_.definition(), nullptr);
-      empty.items_.adopt(full.items_);
+      ItemReader next = empty.items_;
+      next.adopt(full.items_);
+      empty.become(next.definition(), nullptr);
+      empty.items_ = std::move(next);
     }
     Lock lock(*this);
     const AnyView& view = wheel_->view();
@@ -156,9 +177,31 @@ class WheelHandle final : public WheelAnswers {
     blank_ &= other.blank_;
   }
 
-  std::uint64_t late() const { return wheel_->late(); }
-  std::size_t bytes() const { return wheel_->bytes(); }
-  std::size_t slots() const { return wheel_->slots(); }
+  std::uint64_t late() {
+    Work work(*this);
+    return wheel_->late();
+  }
+  std::size_t bytes() {
+    Work work(*this);
+    return wheel_->bytes();
+  }
+  std::size_t slots() {
+    Work work(*this);
+    return wheel_->slots();
+  }
+
+  int traverse(visitproc visit, void* arg) const {
+    if (wheel_->pinned()) return 0;  // a reader refers to the same objects, and would lose them
+    if (int stop = items_.traverse(visit, arg)) return stop;
+    return wheel_->traverse(visit, arg);
+  }
+  void forget() {
+    if (busy_) return;
+    broken_.clear();
+    Work work(*this);
+    items_.forget();
+    std::shared_ptr<AnyWheel> held = std::exchange(wheel_, made(items_.definition()));
+  }
 
   void check() {
     Work work(*this);
@@ -177,6 +220,7 @@ class WheelHandle final : public WheelAnswers {
   }
 
   void restore(nb::tuple state) {
+    if (state.size() != 5) raise("ValueError", "these bytes are damaged: they do not hold 5 fields.");
     Work work(*this);
     ItemReader items = items_;
     items.restore(nb::object(state[0]));
@@ -241,11 +285,6 @@ class WheelHandle final : public WheelAnswers {
     std::unique_lock<std::mutex> lock_;
   };
 
-  void read(nb::handle value) {
-    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
-  }
-
   // Rebuilds the wheel on other item types. Entries so far are nulls, or numbers of the parts in `promoted`.
   void become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
     std::shared_ptr<AnyWheel> rebuilt = made(next);
@@ -253,7 +292,10 @@ class WheelHandle final : public WheelAnswers {
       rebuilt->promote_from(*wheel_, *promoted);
     else
       rebuilt->load_blank(wheel_->save());
-    wheel_ = std::move(rebuilt);
+    if (change_)
+      change_->replace(std::move(rebuilt));
+    else
+      wheel_ = std::move(rebuilt);
   }
 
   // Inverses are used without being asked for where they give back every bit: on integers.
@@ -273,6 +315,9 @@ class WheelHandle final : public WheelAnswers {
     } catch (nb::python_error& e) {
       if (wheel_->torn()) broken_ = text(e.value());
       throw;
+    } catch (const std::bad_alloc&) {
+      broken_ = "MemoryError";  // where in the step it was is not known
+      throw;
     }
   }
 
@@ -283,6 +328,8 @@ class WheelHandle final : public WheelAnswers {
   bool busy_ = false;
   std::atomic<std::thread::id> locked_by_{};
   std::string broken_;  // the first error that tore the wheel
+  using Change = TypeChange<std::shared_ptr<AnyWheel>>;
+  Change* change_ = nullptr;
 };
 
 static Binding bind(20, [](nb::module_& m) {
@@ -328,7 +375,8 @@ static Binding bind(20, [](nb::module_& m) {
       .def_prop_ro("_unit", &WheelAnswers::unit);
   nb::class_<WheelReader, WheelAnswers>(m, "WheelReader", "A read-only view of a wheel at one watermark, for other threads.",
                                         nb::dynamic_attr());
-  nb::class_<WheelHandle, WheelAnswers>(m, "WheelCore", "A wheel: writer, reader, windows and one clock.", nb::dynamic_attr())
+  nb::class_<WheelHandle, WheelAnswers>(m, "WheelCore", "A wheel: writer, reader, windows and one clock.", nb::dynamic_attr(),
+                                        nb::type_slots(Collected<WheelHandle>::slots))
       .def(nb::init<nb::object, nb::object, std::int64_t, Time, Time, nb::list, std::size_t, bool, nb::object, std::size_t>(),
            nb::arg("aggregation"), nb::arg("dtype").none(), nb::arg("unit"), nb::arg("grain"), nb::arg("start"), nb::arg("levels"),
            nb::arg("write_ahead"), nb::arg("inverse"), nb::arg("threshold").none(), nb::arg("chunk"))
@@ -336,7 +384,8 @@ static Binding bind(20, [](nb::module_& m) {
            "Add an item; False if it is late, that is older than the watermark.")
       .def("_insert_many", &WheelHandle::insert_many, nb::arg("values"), nb::arg("times"))
       .def("_install", &WheelHandle::install, nb::arg("range"), nb::arg("slide"), nb::arg("offset"), nb::arg("session"))
-      .def("_advance_to", &WheelHandle::advance_to, nb::arg("time").none(), nb::arg("empty"), nb::arg("type"), nb::arg("names"))
+      .def("_advance_to", &WheelHandle::advance_to, nb::arg("time").none(), nb::arg("empty"), nb::arg("type"), nb::arg("names"),
+           nb::arg("keep_errors"))
       .def("_reader", &WheelHandle::reader)
       .def("_merge", &WheelHandle::merge, nb::arg("other"))
       .def_prop_ro("late", &WheelHandle::late, "How many items were late, and refused.")

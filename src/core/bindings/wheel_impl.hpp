@@ -47,8 +47,8 @@ class OpenObjectMonoid : public ObjectMonoid {
   };
 
   OpenObjectMonoid() = default;
-  explicit OpenObjectMonoid(const nb::object& aggregation)
-      : ObjectMonoid(aggregation),
+  OpenObjectMonoid(const ObjectMonoid& monoid, const nb::object& aggregation)
+      : ObjectMonoid(monoid),
         appends_(aggregation.attr("name").equal(nb::str("collect")) && !nb::cast<bool>(aggregation.attr("callables"))) {}
 
   Mutable thaw(Partial p) const { return {std::move(p), false}; }
@@ -60,7 +60,7 @@ class OpenObjectMonoid : public ObjectMonoid {
     if (!open.list) {
       PyObject* list = PySequence_List(open.value.ptr());
       if (!list) throw nb::python_error();
-      open = {PyRef(nb::steal(list)), true};
+      open = {held(nb::steal(list)), true};
     }
     Py_ssize_t end = PyList_GET_SIZE(open.value.ptr());
     if (PyList_SetSlice(open.value.ptr(), end, end, p.ptr()) < 0) throw nb::python_error();
@@ -69,7 +69,7 @@ class OpenObjectMonoid : public ObjectMonoid {
     if (!open.list) return std::move(open.value);
     PyObject* tuple = PyList_AsTuple(open.value.ptr());
     if (!tuple) throw nb::python_error();
-    return PyRef(nb::steal(tuple));
+    return held(nb::steal(tuple));
   }
 
  private:
@@ -80,7 +80,7 @@ class WheelObjectFace : public ObjectFace {
  public:
   using Monoid = OpenObjectMonoid;
   explicit WheelObjectFace(DefinitionPtr d) : ObjectFace(d), definition_(std::move(d)) {}
-  OpenObjectMonoid monoid() const { return OpenObjectMonoid(definition_->aggregation); }
+  OpenObjectMonoid monoid() const { return OpenObjectMonoid(ObjectFace::monoid(), definition_->aggregation); }
 
  private:
   DefinitionPtr definition_;
@@ -90,7 +90,8 @@ class WheelObjectFace : public ObjectFace {
 template <class Face, class View>
 class ViewImpl final : public AnyView {
  public:
-  ViewImpl(const Face& face, View view) : face_(face), view_(std::forward<View>(view)) {}
+  ViewImpl(const Face& face, View view, std::shared_ptr<int> pin = nullptr)
+      : face_(face), view_(std::forward<View>(view)), pin_(std::move(pin)) {}
 
   nb::object query(Time from, Time to, nb::handle arg) const override { return face_.lower(view_.query(from, to), arg); }
   nb::object landmark(nb::handle arg) const override { return face_.lower(view_.landmark(), arg); }
@@ -110,6 +111,7 @@ class ViewImpl final : public AnyView {
  private:
   Face face_;
   View view_;
+  std::shared_ptr<int> pin_;  // as long as a reader has it, partials are not the wheel's alone
 };
 
 template <class Face>
@@ -119,17 +121,31 @@ class WheelImpl final : public AnyWheel {
   using Partial = typename Face::Partial;
 
   WheelImpl(const DefinitionPtr& definition, const WheelSettings& settings)
-      : face_(definition), wheel_(face_.monoid(), settings), view_(face_, wheel_.view()) {}
+      : settings_(settings), face_(definition), wheel_(face_.monoid(), settings), view_(face_, wheel_.view()) {}
 
   bool native() const override { return Face::native; }
   const AnyView& view() const override { return view_; }
-  std::unique_ptr<AnyView> pin() const override { return std::make_unique<ViewImpl<Face, WheelView<Monoid>>>(face_, wheel_.pin()); }
+  std::unique_ptr<AnyView> pin() const override { return std::make_unique<ViewImpl<Face, WheelView<Monoid>>>(face_, wheel_.pin(), pin_); }
+  bool pinned() const override { return pin_.use_count() > 1; }
+  int traverse(visitproc visit, void* arg) const override { return face_.traverse(visit, arg); }
   std::mutex& mutex() const override { return wheel_.mutex(); }
   std::uint64_t late() const override { return wheel_.late(); }
 
   bool insert(Time t, const Item* items, nb::handle value, nb::handle time) override {
     if (t < wheel_.view().watermark) return wheel_.insert(t, face_.identity());  // late: counted, not lifted
     return wheel_.insert(t, face_.lift(items, value, time, t));
+  }
+
+  std::size_t insert_rows(const ItemRows& in, const Time* times) override {
+    std::vector<Partial> lifted(in.rows.size());
+    for (std::size_t i = 0; i < lifted.size(); ++i) {
+      if (times[i] < wheel_.view().watermark) continue;  // late: counted, not lifted
+      nb::object shown = Face::native ? nb::object() : nb::object(nb::int_(times[i]));
+      lifted[i] = face_.lift(in.rows[i].data(), in.values[i], shown, times[i]);
+    }
+    std::size_t late = 0;
+    together(torn_, lifted.size(), [&](std::size_t i) { late += !wheel_.insert(times[i], std::move(lifted[i])); });
+    return late;
   }
 
   std::size_t insert_column([[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] std::size_t n,
@@ -156,50 +172,96 @@ class WheelImpl final : public AnyWheel {
 
   void install(const WindowSpec& spec) override { wheel_.install(spec); }
   std::int64_t due(Time to) const override { return wheel_.due(to); }
-  void advance(Time to, bool empties) override {
-    results_.clear();
-    wheel_.advance(to, empties, results_);
-  }
-  std::vector<LoweredResult> results() override {
-    auto results = std::exchange(results_, {});
+  // Results stay until they were handed out: one that can't be lowered takes none of the others with it.
+  void advance(Time to, bool empties) override { wheel_.advance(to, empties, results_); }
+  std::vector<LoweredResult> results(bool keep_errors) override {
     std::vector<LoweredResult> out;
-    out.reserve(results.size());
-    for (auto& r : results) out.push_back({r.window, r.start, r.end, face_.lower(r.value, nb::none())});
+    out.reserve(results_.size());
+    for (auto& r : results_) {
+      out.push_back({r.window, r.start, r.end, nb::none()});
+      try {
+        out.back().value = face_.lower(r.value, nb::none());
+      } catch (nb::python_error& e) {
+        if (!keep_errors) throw ResultRefused{r.window, r.start, r.end, std::move(e)};
+        out.back().value = nb::borrow(e.value());
+      }
+    }
     return out;
   }
+  void handed_out() override { results_.clear(); }
 
-  bool torn() const override { return wheel_.torn(); }
+  bool torn() const override { return torn_ || wheel_.torn(); }
   std::size_t bytes() const override { return wheel_.bytes(); }
   std::size_t slots() const override { return wheel_.view().reader.slots_held(); }
-  void check() const override {
-    wheel_.check([this](const Partial& a, const Partial& b) { return face_.same(a, b); });
+  void check() override {
+    double scale = scale_of(face_, wheel_);
+    wheel_.check([&](const Partial& a, const Partial& b) { return face_.same(a, b, scale); });
   }
 
-  Saved save() override { return saved(face_, wheel_); }
-  void load(const Saved& stored) override { restore(face_, wheel_, stored); }
-  void load_blank(const Saved& stored) override { restore_blank(face_, wheel_, stored); }
+  Saved save() override { return saved(face_, *this); }
+  void load(const Saved& stored) override { restore(face_, *this, stored); }
+  void load_blank(const Saved& stored) override { restore_blank(face_, *this, stored); }
+
+  // The wheel, and behind it the results that were not handed out, if there are any.
+  template <class Archive>
+  void archive(Archive& ar) {
+    wheel_.archive(ar);
+    auto n = static_cast<std::int64_t>(results_.size());
+    if constexpr (Archive::loading) {
+      results_.clear();
+      if (ar.done()) return;
+      ar.number(n);
+      if (n < 0 || static_cast<std::size_t>(n) > ar.partials_left()) throw std::invalid_argument("the stored wheel ends too early");
+      results_.assign(static_cast<std::size_t>(n), {0, 0, 0, face_.identity()});
+    } else {
+      if (n == 0) return;
+      ar.number(n);
+    }
+    for (auto& r : results_) {
+      auto window = static_cast<std::int64_t>(r.window);
+      ar.number(window);
+      r.window = static_cast<std::size_t>(window);
+      ar.number(r.start);
+      ar.number(r.end);
+      ar.partial(r.value);
+    }
+  }
 
   void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) override {
     if constexpr (std::is_same_v<Face, ErasedFace>) {
       auto& other = dynamic_cast<WheelImpl&>(narrower);
-      take_over<Partial>(wheel_, other.wheel_, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
+      take_over<Partial>(*this, other, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
     } else if constexpr (Face::native) {
       using Narrow = typename NarrowerOf<Monoid>::type;
       if constexpr (!std::is_void_v<Narrow>)
-        take_over<typename Narrow::Partial>(wheel_, dynamic_cast<WheelImpl<NativeFace<Narrow>>&>(narrower).wheel_, &Narrow::promote);
+        take_over<typename Narrow::Partial>(*this, dynamic_cast<WheelImpl<NativeFace<Narrow>>&>(narrower), &Narrow::promote);
     }
   }
 
-  void merge(const AnyWheel& other) override { MergedWheel<Monoid>::merge(wheel_, dynamic_cast<const WheelImpl&>(other).wheel_); }
+  void merge(AnyWheel& other) override {
+    auto& theirs = dynamic_cast<WheelImpl&>(other);
+    if constexpr (Face::native) {
+      MergedWheel<Monoid>::merge(wheel_, theirs.wheel_);
+    } else {
+      WheelSettings settings = theirs.settings_;
+      settings.start = theirs.wheel_.view().start();
+      Wheel<Monoid> ours(face_.monoid(), settings);  // what they hold, held by this wheel
+      take_over<Partial>(ours, theirs.wheel_, [&](const Partial& p) { return face_.held(p.object()); });
+      MergedWheel<Monoid>::merge(wheel_, ours);
+    }
+  }
 
   template <class>
   friend class WheelImpl;
 
  private:
+  WheelSettings settings_;
   Face face_;
   Wheel<Monoid> wheel_;
   ViewImpl<Face, const WheelView<Monoid>&> view_;
   std::vector<WindowResult<Partial>> results_;
+  std::shared_ptr<int> pin_ = std::make_shared<int>(0);
+  bool torn_ = false;  // a bulk was broken off after some of its items
 };
 
 }  // namespace sash

@@ -30,8 +30,8 @@ void add_algorithm(const AlgorithmInfo& info) {
 
 class Window::Work {
  public:
-  explicit Work(Window& w) : window_(w) {
-    if (!w.broken_.empty())
+  explicit Work(Window& w, bool mends = false) : window_(w) {
+    if (!w.broken_.empty() && !mends)
       raise("BrokenWindow",
             "an earlier call was broken off by " + w.broken_ + ", and the window could not be put back. Call clear() to use it again.");
     if (w.busy_)
@@ -87,7 +87,10 @@ void Window::become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
     else
       rebuilt->load_blank(window_->save());
   }
-  window_ = std::move(rebuilt);
+  if (change_)
+    change_->replace(std::move(rebuilt));
+  else
+    window_ = std::move(rebuilt);
 }
 
 void Window::read(nb::handle value) {
@@ -255,6 +258,9 @@ void Window::guarded(Step step) {
   } catch (nb::python_error& e) {
     if (window_->torn()) broken_ = text(e.value());
     throw;
+  } catch (const std::bad_alloc&) {
+    broken_ = "MemoryError";  // where in the step it was is not known
+    throw;
   }
 }
 
@@ -262,18 +268,22 @@ void Window::insert(nb::handle value, nb::handle time) {
   Work work(*this);
   nb::object point = point_of(time);
   TimeKind kind = kind_of(point);
-  if (kind == TimeKind::counted) {
-    read(value);
-    guarded([&] { window_->append(items_.row().data(), items_.value()); });
-  } else {
-    Time t = key_of(point, kind);
+  Time t = 0;
+  Change change(change_, items_, window_, broken_);
+  if (kind != TimeKind::counted) {
+    t = key_of(point, kind);
     refuse_older(t);
     follow(kind);
     take_times(kind);
-    read(value);
+  }
+  read(value);
+  if (kind == TimeKind::counted) {
+    guarded([&] { window_->append(items_.row().data(), items_.value()); });
+  } else {
     nb::object shown = items_.definition()->object ? time_out(t, kind) : nb::object();
     guarded([&] { window_->insert(items_.row().data(), items_.value(), shown, t); });
   }
+  change.done();
   times_ = kind;
 }
 
@@ -295,6 +305,7 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
   nb::object time_array = read_in[2];
   bool float_times = !time_array.is_none() && nb::isinstance<FloatArray>(time_array);
   TimeKind kind = kind_of(time_array.is_none() ? time_array : float_times ? nb::object(nb::float_(0.0)) : nb::object(nb::int_(0)));
+  Change change(change_, items_, window_, broken_);
   std::vector<Time> keys;
   if (kind != TimeKind::counted) {
     keys.resize(rows);
@@ -315,44 +326,27 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
     take_times(kind);
   }
 
+  auto to_types = [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); };
   if (!read_in[0].is_none() && window_->native()) {
     ItemColumns columns_in(read_in[0], rows);
-    if (!items_.definition()->object)
-      items_.settle(columns_in.kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    if (!items_.definition()->object) items_.settle(columns_in.kinds, to_types);
     guarded([&] {
       nb::gil_scoped_release unlocked;
       window_->insert_column(columns_in.parts.data(), columns_in.parts.size(), keys.empty() ? nullptr : keys.data());
     });
-    times_ = kind;
-    return;
-  }
-
-  nb::object list = nb::object(read_in[1]);
-  settle_rows(items_, read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-  times_ = kind;
-  if (items_.definition()->object && kind != TimeKind::counted) {  // the type can't change on the way: one bulk step of the algorithm
-    std::vector<std::vector<Item>> all;
-    std::vector<nb::object> row_values, row_times;
-    for (nb::handle value : list) {
-      read(value);
-      all.push_back(items_.row());
-      row_values.push_back(items_.value());
-      row_times.push_back(time_out(keys[all.size() - 1]));
+  } else {
+    ItemRows in;
+    in.read(items_, read_in[1], read_in[4], to_types);
+    bool counted = kind == TimeKind::counted;
+    std::vector<nb::object> shown;
+    for (std::size_t i = 0; i < in.rows.size(); ++i) {
+      if (counted) keys.push_back(window_->next_time() + static_cast<Time>(i));
+      shown.push_back(time_out(keys[i], kind));
     }
-    guarded([&] { window_->insert_rows(all, row_values, row_times, keys); });
-    return;
+    guarded([&] { window_->insert_rows(in.rows, in.values, shown, keys, counted); });
   }
-  std::size_t i = 0;
-  for (nb::handle value : list) {
-    read(value);
-    guarded([&] {
-      if (kind == TimeKind::counted)
-        window_->append(items_.row().data(), items_.value());
-      else
-        window_->insert(items_.row().data(), items_.value(), time_out(keys[i]), keys[i]);
-    });
-    ++i;
-  }
+  change.done();
+  times_ = kind;
 }
 
 nb::object Window::evict(nb::handle time) {
@@ -430,9 +424,36 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
   return columns.attr("results")(out);
 }
 
-std::size_t Window::size() { return window_->size(); }
-nb::object Window::oldest() { return window_->size() ? time_out(window_->oldest()) : nb::none(); }
-nb::object Window::youngest() { return window_->size() ? time_out(window_->youngest()) : nb::none(); }
+// Whatever looks into the structure is guarded: another thread may be changing it without the interpreter's lock.
+std::size_t Window::size() {
+  Work work(*this);
+  return window_->size();
+}
+nb::object Window::oldest() {
+  Work work(*this);
+  return window_->size() ? time_out(window_->oldest()) : nb::none();
+}
+nb::object Window::youngest() {
+  Work work(*this);
+  return window_->size() ? time_out(window_->youngest()) : nb::none();
+}
+std::string Window::dtype() {
+  Work work(*this);
+  return item_type();
+}
+std::string Window::item_type() const { return window_->item_type() ? window_->item_type() : items_.dtype(); }
+
+int Window::traverse(visitproc visit, void* arg) const {
+  if (int stop = items_.traverse(visit, arg)) return stop;
+  return window_->traverse(visit, arg);
+}
+
+void Window::forget() {
+  if (busy_) return;
+  Work work(*this, true);  // what an object does as it goes may not reach in here
+  items_.forget();
+  window_->clear();
+}
 
 nb::list Window::items() {
   Work work(*this);
@@ -445,8 +466,7 @@ nb::list Window::items() {
 }
 
 void Window::clear() {
-  if (busy_)
-    raise("RuntimeError", "this window is at work already. A callable of an aggregation may not call its own window, nor may two threads.");
+  Work work(*this, true);
   window_->clear();
   broken_.clear();
   times_ = TimeKind::unknown;
@@ -461,10 +481,11 @@ void Window::check(nb::object values) {
   if (!values.is_none()) {
     times = window_->times();
     for (Time t : times) shown.push_back(time_out(t));
+    ItemReader reader = items_;
     for (nb::handle value : values) {
-      read(value);
-      items.push_back(items_.row());
-      objects.push_back(items_.value());
+      reader.read(value, [](auto&&...) {});
+      items.push_back(reader.row());
+      objects.push_back(reader.value());
     }
     if (items.size() != times.size())
       raise("AssertionError", "the window holds " + std::to_string(times.size()) + " entries, " + std::to_string(items.size()) +
@@ -486,19 +507,27 @@ void Window::merge(Window& other) {
     raise("TypeError", std::string(info_.name) + " does not keep its items apart, so it can't be merged. Use " +
                            names_of([](auto& a) { return a.items && !a.in_order && !a.needs_median_like; }, " or ") + ".");
   if (other.window_->size() == 0) return;
-  if (times_ == TimeKind::unknown) times_ = other.times_;
-  if (times_ != other.times_ || times_ == TimeKind::counted)
+  if (options_.keep_ties != other.options_.keep_ties)
+    raise("ValueError", "one window keeps equal times apart (ties='keep'), the other combines them. Build both with the same ties=.");
+  TimeKind kind = times_ == TimeKind::unknown ? other.times_ : times_;
+  if (kind != other.times_ || kind == TimeKind::counted)
     raise("ValueError", "windows merge by time, so both need times of the same kind. Give every item a time.");
   if (info_.in_order) refuse_older(other.window_->oldest());
+  Change change(change_, items_, window_, broken_);
   if (items_.definition()->types != other.items_.definition()->types || items_.definition()->object != other.items_.definition()->object) {
-    if (window_->size() == 0) {
-      become(other.items_.definition(), nullptr);
-      items_.adopt(other.items_);
-    } else {
-      raise("ValueError", "one window holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
-    }
+    if (window_->size() > 0)
+      raise("ValueError",
+            "one window holds " + item_type() + " items, the other " + other.item_type() + ". Build both with the same dtype=.");
+    ItemReader next = items_;
+    next.adopt(other.items_);
+    become(next.definition(), nullptr);
+    items_ = std::move(next);
   }
-  guarded([&] { window_->merge(*other.window_); });
+  bool merged = false;
+  guarded([&] { merged = window_->merge(*other.window_); });
+  if (!merged) raise("ValueError", "the two windows are built differently. Build both with the same options.");
+  change.done();
+  times_ = kind;
 }
 
 nb::tuple Window::state() {
@@ -510,6 +539,7 @@ nb::tuple Window::state() {
 }
 
 void Window::restore(nb::tuple state) {
+  if (state.size() != 6) raise("ValueError", "these bytes are damaged: they do not hold 6 fields.");
   Work work(*this);
   ItemReader items = items_;
   items.restore(state);
@@ -531,6 +561,7 @@ void Window::restore(nb::tuple state) {
 }
 
 nb::dict Window::counts() {
+  Work work(*this);
   nb::dict out;
   out["visited"] = nb::int_(window_->visited());
   out["restructured"] = nb::int_(window_->restructured());
@@ -594,7 +625,7 @@ static void bind_table(nb::module_& m) {
 static Binding bind(0, [](nb::module_& m) {
   bind_table(m);
   nb::class_<Window> window(m, "Window", "A sliding window: insert, evict, query. Its subclasses are the algorithms.", nb::dynamic_attr(),
-                            nb::is_weak_referenceable());
+                            nb::is_weak_referenceable(), nb::type_slots(Collected<Window>::slots));
   window
       .def("insert", &Window::insert, nb::arg("value").none(), nb::arg("time") = nb::none(),
            "Add an item; left-out times count 0, 1, 2 ...")

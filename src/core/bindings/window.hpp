@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "any_window.hpp"
+#include "collected.hpp"
+#include "type_change.hpp"
 
 namespace sash {
 
@@ -38,10 +40,14 @@ class Window {
   nb::dict counts();
   nb::object nodes();
 
+  int traverse(visitproc visit, void* arg) const;
+  void forget();
+
   const AlgorithmInfo& info() const { return info_; }
   const nb::object& aggregation() const { return items_.aggregation(); }
   const Options& options() const { return options_; }
-  std::string dtype() const { return window_->item_type() ? window_->item_type() : items_.dtype(); }
+  std::string dtype();
+  std::string item_type() const;
 
  private:
   enum class TimeKind : std::uint8_t { unknown, counted, integers, floats };
@@ -73,6 +79,8 @@ class Window {
   TimeKind times_ = TimeKind::unknown;
   bool busy_ = false;
   std::string broken_;  // the first error that tore the window
+  using Change = TypeChange<std::unique_ptr<AnyWindow>>;
+  Change* change_ = nullptr;
 };
 
 // One C++ type, and so one Python class, per algorithm.
@@ -88,7 +96,8 @@ void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, boo
   static const AlgorithmInfo* known;
   known = &info;
   add_algorithm(info);
-  auto cls = nb::class_<WindowOf<Tag>, Window>(m, info.name, doc, nb::dynamic_attr(), nb::is_weak_referenceable());
+  auto cls = nb::class_<WindowOf<Tag>, Window>(m, info.name, doc, nb::dynamic_attr(), nb::is_weak_referenceable(),
+                                               nb::type_slots(Collected<Window>::slots));
   if (takes_arity) {
     cls.def(
         "__init__",
@@ -98,9 +107,9 @@ void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, boo
           Options options;
           options.keep_ties = ties == "keep";
           if (!min_arity.is_none()) {
-            options.min_arity = nb::cast<int>(min_arity);
-            if (options.min_arity != 2 && options.min_arity != 4 && options.min_arity != 8 && options.min_arity != 16)
-              raise("ValueError", "min_arity=" + std::to_string(options.min_arity) + " is not offered. Use 2, 4, 8 or 16.");
+            for (int offered : {2, 4, 8, 16})
+              if (PyLong_Check(min_arity.ptr()) && min_arity.equal(nb::int_(offered))) options.min_arity = offered;
+            if (!options.min_arity) raise("ValueError", "min_arity=" + text(min_arity) + " is not offered. Use 2, 4, 8 or 16.");
           }
           new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), options);
         },

@@ -45,14 +45,14 @@ class WindowImpl final : public AnyWindow {
   }
 
   void insert_rows(const std::vector<std::vector<Item>>& rows, const std::vector<nb::object>& values, const std::vector<nb::object>& times,
-                   const std::vector<Time>& keys) override {
+                   const std::vector<Time>& keys, [[maybe_unused]] bool counted) override {
     std::vector<Partial> partials;
     partials.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) partials.push_back(face_.lift(rows[i].data(), values[i], times[i], keys[i]));
     if constexpr (requires { window_.bulk_insert(keys, partials); })
       window_.bulk_insert(keys, partials);
     else
-      for (std::size_t i = 0; i < rows.size(); ++i) window_.insert(keys[i], std::move(partials[i]));
+      window_.insert_all(counted ? nullptr : keys.data(), std::move(partials));
   }
 
   void insert_column([[maybe_unused]] const ItemColumn* parts, [[maybe_unused]] std::size_t n,
@@ -141,7 +141,9 @@ class WindowImpl final : public AnyWindow {
              const std::vector<nb::object>& times) override {
     std::vector<Partial> lifted;
     for (std::size_t i = 0; i < items.size(); ++i) lifted.push_back(face_.lift(items[i].data(), values[i], times[i], keys[i]));
-    window_.check(lifted, [this](const Partial& a, const Partial& b) { return face_.same(a, b); });
+    double scale = scale_of(face_, window_);
+    for (const Partial& p : lifted) scale += face_.magnitude(p);
+    window_.check(lifted, [&](const Partial& a, const Partial& b) { return face_.same(a, b, scale); });
   }
 
   Saved save() override { return saved(face_, window_); }
@@ -180,20 +182,28 @@ class WindowImpl final : public AnyWindow {
     }
   }
 
-  void merge(AnyWindow& other) override {
-    auto& same = dynamic_cast<WindowImpl&>(other);
-    if constexpr (requires { window_.bulk_insert(std::vector<Time>{}, std::vector<Partial>{}); }) {
+  bool merge(AnyWindow& other) override {
+    auto* same = dynamic_cast<WindowImpl*>(&other);
+    if (!same) return false;
+    if constexpr (Adapter::has_items) {
       std::vector<Time> times;
       std::vector<Partial> partials;
-      same.window_.for_each([&](Time t, const Partial& v) {
+      same->window_.for_each([&](Time t, const Partial& v) {
         times.push_back(t);
-        partials.push_back(v);
+        if constexpr (Face::native)
+          partials.push_back(v);
+        else
+          partials.push_back(face_.held(v.object()));  // held by this window from now on
       });
-      window_.bulk_insert(times, std::move(partials));
-    } else if constexpr (Adapter::has_items) {
-      same.window_.for_each([&](Time t, const Partial& v) { window_.insert(t, v); });
+      if constexpr (requires { window_.bulk_insert(times, partials); })
+        window_.bulk_insert(times, partials);
+      else
+        window_.insert_all(times.data(), std::move(partials));
     }
+    return true;
   }
+
+  int traverse(visitproc visit, void* arg) const override { return face_.traverse(visit, arg); }
 
   template <class, class>
   friend class WindowImpl;

@@ -82,6 +82,25 @@ class CompiledKernel final : public AnyKernel {
         return Scalar::of(out[1 + field]);
     }
   }
+  bool rounds() const override {
+    for (Kind kind : kinds_)
+      if (kind == real) return true;
+    return false;
+  }
+  double magnitude(const std::byte* p) const override {
+    double sum = 0;
+    for (std::size_t i = 0; i < kinds_.size(); ++i)
+      if (kinds_[i] == real) sum += finite(std::bit_cast<double>(words(p)[i]));
+    return sum;
+  }
+  // What a user's fields mean is not known: floats may be sums, squares or products.
+  bool close(const std::byte* a, const std::byte* b, double scale) const override {
+    for (std::size_t i = 0; i < kinds_.size(); ++i) {
+      Int x = words(a)[i], y = words(b)[i];
+      if (kinds_[i] == real ? !loosely_close(std::bit_cast<double>(x), std::bit_cast<double>(y), scale) : x != y) return false;
+    }
+    return true;
+  }
   void promote(std::byte* out, const std::byte* p) const override { std::memcpy(out, p, size()); }
   // The same functions compiled for float64 may keep some fields as doubles that were integers.
   void promote_to(const AnyKernel& target, std::byte* out, const std::byte* p) const override {

@@ -40,6 +40,11 @@ struct Ewma {
   Scalar lower(Lower, const Partial& p) const { return p.weight == 0 ? Scalar{} : Scalar::of(p.sum / p.weight); }
   static auto promote(const Partial& p) { return typename Promoted::Partial{p.sum, p.weight, p.newest}; }
 
+  double magnitude(const Partial& p) const { return finite(p.sum) + p.weight; }
+  bool close(const Partial& a, const Partial& b, double scale) const {
+    return a.newest == b.newest && close_to(a.sum, b.sum, scale) && close_to(a.weight, b.weight, scale);
+  }
+
   double half_life;
 };
 

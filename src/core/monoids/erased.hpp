@@ -44,6 +44,7 @@ typename K::Partial lift_item(const K& kernel, const Item& x, Time t) {
   using Input = typename K::Input;
   switch (x.kind) {
     case Item::integer:
+      if constexpr (requires { kernel.lift_integer(x.i); }) return kernel.lift_integer(x.i);
       return kernel.lift(static_cast<Input>(x.i), t);
     case Item::real:
       return kernel.lift(static_cast<Input>(x.f), t);
@@ -66,6 +67,10 @@ class AnyKernel {
   virtual bool removable(const std::byte* p) const = 0;
   virtual bool keeps_left(const std::byte* a, const std::byte* b) const = 0;
   virtual Scalar lower(Lower how, const std::byte* p) const = 0;
+  // Whether partials depend on the order of combines by rounding, and then as kernel.hpp says.
+  virtual bool rounds() const { return false; }
+  virtual double magnitude(const std::byte*) const { return 0; }
+  virtual bool close(const std::byte*, const std::byte*, double) const { return true; }
   virtual void promote(std::byte* out, const std::byte* p) const = 0;  // to the same kernel on float64
   virtual void promote_to(const AnyKernel&, std::byte* out, const std::byte* p) const { promote(out, p); }
 };
@@ -97,6 +102,15 @@ class OneKernel final : public AnyKernel {
     return true;
   }
   Scalar lower(Lower how, const std::byte* p) const override { return kernel_.lower(how, get(p)); }
+  bool rounds() const override { return Rounding<K>; }
+  double magnitude([[maybe_unused]] const std::byte* p) const override {
+    if constexpr (Rounding<K>) return kernel_.magnitude(get(p));
+    return 0;
+  }
+  bool close([[maybe_unused]] const std::byte* a, [[maybe_unused]] const std::byte* b, [[maybe_unused]] double scale) const override {
+    if constexpr (Rounding<K>) return kernel_.close(get(a), get(b), scale);
+    return true;
+  }
   void promote(std::byte* out, const std::byte* p) const override {
     if constexpr (requires { K::promote(get(p)); }) {
       auto promoted = K::promote(get(p));
@@ -152,6 +166,15 @@ class StructKernel final : public AnyKernel {
   bool keeps_left(const std::byte*, const std::byte*) const override { return true; }
   Scalar lower(Lower, const std::byte*) const override { return {}; }
   Scalar lower_part(std::size_t part, Lower how, const std::byte* p) const { return parts_[part]->lower(how, p + offsets_[part]); }
+  double magnitude(const std::byte* p) const override {
+    double sum = 0;
+    for (std::size_t i = 0; i < parts_.size(); ++i) sum += parts_[i]->magnitude(p + offsets_[i]);
+    return sum;
+  }
+  bool part_rounds(std::size_t part) const { return parts_[part]->rounds(); }
+  bool parts_close(std::size_t part, const std::byte* a, const std::byte* b, double scale) const {
+    return parts_[part]->close(a + offsets_[part], b + offsets_[part], scale);
+  }
   // Promotes some parts, into the layout of another struct.
   void promote_into(const StructKernel& target, const std::vector<bool>& which, std::byte* out, const std::byte* p) const {
     for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -20,15 +20,21 @@ struct Moments {
   static constexpr bool commutative = true;
 
   Partial identity() const { return {0, 0, 0, 0, 0}; }
-  Partial lift(Input x, Time) const { return {1, static_cast<double>(x), 0, 0, 0}; }
+  // An infinite item has no deviation from a mean: its NaN stays in all that it is combined with, whatever the order.
+  Partial lift(Input x, Time) const {
+    auto mean = static_cast<double>(x);
+    double none = std::isfinite(mean) ? 0 : std::numeric_limits<double>::quiet_NaN();
+    return {1, mean, none, none, none};
+  }
 
   Partial combine(const Partial& a, const Partial& b) const {
     if (a.n == 0) return b;
     if (b.n == 0) return a;
     auto na = static_cast<double>(a.n), nb = static_cast<double>(b.n), n = na + nb;
     double d = b.mean - a.mean, r = d / n;
-    return {a.n + b.n, a.mean + r * nb, a.m2 + b.m2 + d * r * na * nb,
-            a.m3 + b.m3 + d * r * r * na * nb * (na - nb) + 3 * r * (na * b.m2 - nb * a.m2),
+    // A difference of finite means may be too large for a double; their mean is not.
+    double mean = std::isfinite(d) ? a.mean + r * nb : a.mean * (na / n) + b.mean * (nb / n);
+    return {a.n + b.n, mean, a.m2 + b.m2 + d * r * na * nb, a.m3 + b.m3 + d * r * r * na * nb * (na - nb) + 3 * r * (na * b.m2 - nb * a.m2),
             a.m4 + b.m4 + d * r * r * r * na * nb * (na * na - na * nb + nb * nb) + 6 * r * r * (na * na * b.m2 + nb * nb * a.m2) +
                 4 * r * (na * b.m3 - nb * a.m3)};
   }
@@ -53,11 +59,13 @@ struct Moments {
     switch (how) {
       case Lower::skew:
         if (p.n < 3) return {};
+        if (!std::isfinite(p.m2)) return Scalar::of(nan);
         if (double scale = p.m2 > 0 ? std::pow(p.m2, 1.5) : 0; scale > 0)  // may vanish where m2 does not
           return Scalar::of(n * std::sqrt(n - 1) / (n - 2) * p.m3 / scale);
         return Scalar::of(nan);
       case Lower::kurtosis:
         if (p.n < 4) return {};
+        if (!std::isfinite(p.m2)) return Scalar::of(nan);
         if (double scale = p.m2 * p.m2; scale > 0)
           return Scalar::of((n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * p.m4 / scale - 3 * (n - 1)));
         return Scalar::of(nan);
@@ -70,6 +78,11 @@ struct Moments {
     }
   }
   static auto promote(const Partial& p) { return typename Promoted::Partial{p.n, p.mean, p.m2, p.m3, p.m4}; }
+  double magnitude(const Partial& p) const { return finite(p.mean) + std::sqrt(finite(p.m2)); }
+  bool close(const Partial& a, const Partial& b, double scale) const {
+    return a.n == b.n && close_to(a.mean, b.mean, scale) && close_to(a.m2, b.m2, scale * scale) &&
+           close_to(a.m3, b.m3, scale * scale * scale) && close_to(a.m4, b.m4, scale * scale * scale * scale);
+  }
 
  private:
   // Rounding may leave m2 just below zero after an inverse; NaN passes through.

@@ -36,11 +36,19 @@ struct Geomean {
   Scalar lower(Lower, const Partial& p) const {
     if (p.n == 0) return {};
     if (p.negatives) return Scalar::of(std::numeric_limits<double>::quiet_NaN());
-    return Scalar::of(p.zeros ? 0.0 : std::exp(p.logs / static_cast<double>(p.n)));
+    // 0 among finite items is 0; among NaN or infinite ones it is NaN, as in 0 * inf.
+    if (p.zeros) return Scalar::of(std::isfinite(p.logs) ? 0.0 : std::numeric_limits<double>::quiet_NaN());
+    return Scalar::of(std::exp(p.logs / static_cast<double>(p.n)));
   }
   static auto promote(const Partial& p) { return typename Promoted::Partial{p.logs, p.n, p.zeros, p.negatives}; }
+  double magnitude(const Partial& p) const { return finite(p.logs); }
+  bool close(const Partial& a, const Partial& b, double scale) const {
+    return a.n == b.n && a.zeros == b.zeros && a.negatives == b.negatives && close_to(a.logs, b.logs, scale);
+  }
 };
 
+// Zeros are counted apart, so that they leave again with their items, and infinite items in the upper bits of that number: a
+// product may be too large for a double without one, and 0 times it is still 0.
 template <class T>
 struct Product {
   using Input = T;
@@ -48,19 +56,32 @@ struct Product {
     double product;  // of the items that are not zero
     std::int64_t zeros, n;
   };
+  static constexpr std::int64_t an_infinity = std::int64_t{1} << 40;
   using Promoted = Product<double>;
   static constexpr bool commutative = true;
 
   Partial identity() const { return {1, 0, 0}; }
-  Partial lift(Input x, Time) const { return x == 0 ? Partial{1, 1, 1} : Partial{static_cast<double>(x), 0, 1}; }
+  Partial lift(Input x, Time) const {
+    if (x == 0) return {1, 1, 1};
+    auto product = static_cast<double>(x);
+    return {product, std::isinf(product) ? an_infinity : 0, 1};
+  }
   Partial combine(const Partial& a, const Partial& b) const { return {a.product * b.product, a.zeros + b.zeros, a.n + b.n}; }
   Partial inverse(const Partial& w, const Partial& a) const { return {w.product / a.product, w.zeros - a.zeros, w.n - a.n}; }
   bool removable(const Partial& p) const { return std::isfinite(p.product) && p.product != 0; }
   Scalar lower(Lower, const Partial& p) const {
     if (p.n == 0) return {};
-    return Scalar::of(p.zeros && !std::isnan(p.product) ? 0.0 : p.product);
+    std::int64_t zeros = p.zeros % an_infinity;
+    if (zeros && (p.zeros >= an_infinity || std::isnan(p.product))) return Scalar::of(std::numeric_limits<double>::quiet_NaN());
+    return Scalar::of(zeros ? 0.0 : p.product);
   }
   static auto promote(const Partial& p) { return typename Promoted::Partial{p.product, p.zeros, p.n}; }
+  double magnitude(const Partial&) const { return 0; }
+  // Too large or too small for a double in one order may fit in another.
+  bool close(const Partial& a, const Partial& b, double) const {
+    bool fits = std::isnormal(a.product) && std::isnormal(b.product);
+    return a.zeros == b.zeros && a.n == b.n && (!fits || std::abs(a.product - b.product) <= 1e-9 * std::abs(a.product));
+  }
 };
 
 template <class T>

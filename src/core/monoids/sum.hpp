@@ -38,6 +38,8 @@ struct Sum<double> {
   Partial inverse(Partial whole, Partial oldest) const { return whole - oldest; }
   bool removable(Partial p) const { return std::isfinite(p); }
   Scalar lower(Lower, Partial p) const { return Scalar::of(p); }
+  double magnitude(Partial p) const { return finite(p); }
+  bool close(Partial a, Partial b, double scale) const { return close_to(a, b, scale); }
 };
 
 // 128 bits: combine can't overflow before 2^64 items were added.
@@ -76,6 +78,16 @@ struct Mean {
     requires std::is_floating_point_v<Total>
   {
     return std::isfinite(p.sum);
+  }
+  double magnitude(const Partial& p) const
+    requires std::is_floating_point_v<Total>
+  {
+    return finite(p.sum);
+  }
+  bool close(const Partial& a, const Partial& b, double scale) const
+    requires std::is_floating_point_v<Total>
+  {
+    return a.count == b.count && close_to(a.sum, b.sum, scale);
   }
   Scalar lower(Lower how, const Partial& p) const {
     if (how == Lower::count) return Scalar::of(p.count);

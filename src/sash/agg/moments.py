@@ -12,6 +12,7 @@ from typing import Any
 
 from sash.agg.base import Aggregation, ItemType, Native, Traits
 from sash.agg.card import SUM_LIKE, card
+from sash.agg.exact import exact_moment
 from sash.agg.forms import Result
 
 __all__ = ["kurtosis", "skew", "std", "var"]
@@ -21,7 +22,9 @@ Moments = tuple[int, float, float, float, float]
 
 
 def _lift(x: Any, t: Any) -> Moments:
-    return (1, float(x), 0.0, 0.0, 0.0)
+    x = float(x)
+    none = 0.0 if math.isfinite(x) else math.nan  # an infinite item has no deviation from a mean, whatever the order
+    return (1, x, none, none, none)
 
 
 def _combine(a: Moments, b: Moments) -> Moments:
@@ -36,7 +39,7 @@ def _combine(a: Moments, b: Moments) -> Moments:
     r = d / n
     return (
         n,
-        ma + r * nb,
+        ma + r * nb if math.isfinite(d) else ma * (na / n) + mb * (nb / n),
         a2 + b2 + d * r * na * nb,
         a3 + b3 + d * r * r * na * nb * (na - nb) + 3 * r * (na * b2 - nb * a2),
         a4
@@ -83,6 +86,8 @@ def _skew(p: Moments) -> float | None:
     n, _, m2, m3, _ = p
     if n < 3:
         return None
+    if not math.isfinite(m2):
+        return math.nan
     scale = math.pow(m2, 1.5) if m2 > 0 else 0.0  # may vanish where m2 does not
     return n * math.sqrt(n - 1) / (n - 2) * m3 / scale if scale else math.nan
 
@@ -91,6 +96,8 @@ def _kurtosis(p: Moments) -> float | None:
     n, _, m2, _, m4 = p
     if n < 4:
         return None
+    if not math.isfinite(m2):
+        return math.nan
     scale = m2 * m2
     return (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * n * m4 / scale - 3 * (n - 1)) if scale else math.nan
 
@@ -104,25 +111,34 @@ def _moment(name: str, lower: Callable[[Moments], float | None], column: str | N
 
 
 @card(SUM_LIKE, "count, mean and sums of powers of deviations up to 4")
-def var(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
+def var(column: str | None = None, *, exact: bool = False, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the sample variance (ddof=1); None below two items.
 
     >>> from sash import slide, agg
     >>> slide([1.0, 3.0, 7.0], agg=agg.var(), size=2)
     array([nan,  2.,  8.])
+
+    With ``exact=True`` it is of the exact sums of items and squares, rounded once: the same bits in any order. Cost: 568 bytes per
+    partial instead of 40.
     """
+    if exact:
+        return exact_moment("var", column, where, dtype)
     return _moment("var", _var, column, where, dtype)
 
 
 @card(SUM_LIKE, "as var")
-def std(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
+def std(column: str | None = None, *, exact: bool = False, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Give the sample standard deviation (ddof=1); None below two items.
 
     >>> from sash import agg
     >>> from sash.swag import DabaLite
     >>> w = DabaLite(agg.std()); w.bulk_insert([1e9, 1e9 + 1, 1e9 + 2, 1e9 + 3]); round(w.query(), 2)
     1.29
+
+    With ``exact=True`` it is the root of the exact variance: the same bits in any order.
     """
+    if exact:
+        return exact_moment("std", column, where, dtype)
     return _moment("std", _std, column, where, dtype)
 
 

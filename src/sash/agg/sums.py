@@ -10,6 +10,7 @@ from typing import Any
 from sash.agg.base import Aggregation, ItemType, Native, Traits, fits_int64
 from sash.agg.card import AN_ITEM, SUM_LIKE, card
 from sash.agg.custom import struct
+from sash.agg.exact import exact_sum
 from sash.agg.forms import Result, Sql, Tile
 
 __all__ = ["all", "any", "bit_and", "bit_or", "count", "geomean", "mean", "product", "sum"]
@@ -70,13 +71,21 @@ def count(column: str | None = None, *, where: Where = None, dtype: ItemType | N
 
 
 @card(SUM_LIKE, "1 number; 128 bits for integers")
-def sum(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
+def sum(column: str | None = None, *, exact: bool = False, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Add the items up; integers exactly, with OverflowError where the result does not fit int64.
 
     >>> from sash import slide, agg
     >>> slide([3, 1, 4], agg=agg.sum(), times=[0, 60, 90], period=60)   # (t - 60, t]
     array([3, 1, 5])
+
+    With ``exact=True`` floats are added without rounding, and the sum is rounded once, as by ``math.fsum``: the same bits in any
+    order. Cost: 304 bytes per partial instead of 8.
+
+    >>> slide([1e16, 1.0, -1e16], agg=agg.sum(), size=3)[-1], slide([1e16, 1.0, -1e16], agg=agg.sum(exact=True), size=3)[-1]
+    (np.float64(0.0), np.float64(1.0))
     """
+    if exact:
+        return exact_sum("sum", column, where, dtype)
     return Aggregation(
         "sum",
         0,
@@ -107,13 +116,17 @@ def _join_mean(total: Any, n: Any) -> tuple[Any, int]:
 
 
 @card(SUM_LIKE, "sum and count")
-def mean(column: str | None = None, *, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
+def mean(column: str | None = None, *, exact: bool = False, where: Where = None, dtype: ItemType | None = None) -> Aggregation:
     """Average the items; a float, also of integers.
 
     >>> from sash import slide, agg
     >>> slide([1, 2, 4], agg=agg.mean(), size=2)
     array([1. , 1.5, 3. ])
+
+    With ``exact=True`` it is the exact sum, rounded once, over the count: the same bits in any order.
     """
+    if exact:
+        return exact_sum("mean", column, where, dtype)
     return Aggregation(
         "mean",
         (0, 0),
@@ -148,7 +161,9 @@ def _lower_geomean(p: tuple[float, int, int, int]) -> float | None:
         return None
     if negatives:
         return math.nan
-    return 0.0 if zeros else math.exp(logs / n)
+    if zeros:  # 0 among finite items; among NaN or infinite ones it is NaN, as in 0 * inf
+        return 0.0 if math.isfinite(logs) else math.nan
+    return math.exp(logs / n)
 
 
 @card(SUM_LIKE, "sum of logarithms, counts of items, zeros and negatives")
@@ -175,6 +190,22 @@ def geomean(column: str | None = None, *, where: Where = None, dtype: ItemType |
     )
 
 
+_INFINITY = 1 << 40  # infinite items are counted in the upper bits of the number of zeros, as in core/monoids/product.hpp
+
+
+def _lift_product(x: Any, t: Any) -> tuple[float, int, int]:
+    return (1.0, 1, 1) if x == 0 else (float(x), _INFINITY if math.isinf(x) else 0, 1)
+
+
+def _lower_product(p: tuple[float, int, int]) -> float | None:
+    product, zeros, n = p
+    if n == 0:
+        return None
+    if zeros % _INFINITY:
+        return math.nan if zeros >= _INFINITY or math.isnan(product) else 0.0
+    return product
+
+
 def _combine_product(a: tuple[float, int, int], b: tuple[float, int, int]) -> tuple[float, int, int]:
     return (a[0] * b[0], a[1] + b[1], a[2] + b[2])
 
@@ -194,9 +225,9 @@ def product(column: str | None = None, *, where: Where = None, dtype: ItemType |
     return Aggregation(
         "product",
         (1.0, 0, 0),
-        lambda x, t: (1.0, 1, 1) if x == 0 else (float(x), 0, 1),
+        _lift_product,
         _combine_product,
-        lambda p: None if p[2] == 0 else 0.0 if p[1] and p[0] == p[0] else p[0],
+        _lower_product,
         _inverse_product,
         _SUM_LIKE,
         column,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.errors import DefinitionError
+from sash.keys import write_key
 from sash.time import timestamp_text
 from sash.wheel.questions import (
     bounds,
@@ -183,8 +184,9 @@ def _known(store: TileStore, wheels: Any, keys: list[Any]) -> None:
     if not missing:
         return
     known = store.keys()
+    names = set(map(write_key, known))
     for key in missing:
-        if key not in known:
+        if write_key(key) not in names:
             text = key_text(key)
             near = difflib.get_close_matches(text, map(key_text, known), 3)
             raise DefinitionError(f"{store.path} has no key {text}. " + (f"Did you mean {', '.join(near)}?" if near else "See --keys."))

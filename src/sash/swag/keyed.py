@@ -7,6 +7,7 @@ from typing import Any
 
 from sash._core import Window
 from sash.containers import objects
+from sash.keys import write_key
 from sash.swag.columns import Items
 from sash.time import timestamps
 
@@ -15,6 +16,9 @@ __all__ = ["Keyed"]
 
 class Keyed:
     """Keep a window of its own for every key.
+
+    Which keys are one is the rule of ``sash.keys``: every NaN is, 1 and 1.0 are not. Other hashable objects are keys as a dict
+    takes them.
 
     >>> from sash import agg
     >>> from sash.swag import DabaLite, Keyed
@@ -30,16 +34,18 @@ class Keyed:
         if not callable(make_window):
             raise TypeError(f"{make_window!r} makes no windows. Pass a callable, e.g. Keyed(lambda: DabaLite(agg.sum())).")
         self._make = make_window
-        self._windows: dict[Hashable, Window] = {}
+        self._windows: dict[Hashable, Window] = {}  # by what names a key
+        self._keys: dict[Hashable, Hashable] = {}  # the key, as it first came
         self._empty = make_window()
 
     def insert(self, key: Hashable, value: Any, time: Any = None) -> None:
         """Add an item to the window of its key."""
-        window = self._windows.get(key)
+        name = _name(key)
+        window = self._windows.get(name)
         if window is None:
             window = self._make()
             window.insert(value, time)
-            self._windows[key] = window
+            self._windows[name], self._keys[name] = window, key
         else:
             window.insert(value, time)
 
@@ -55,47 +61,58 @@ class Keyed:
                 raise ValueError(f"there are {len(items)} values but {len(stamps)} times. Pass one time per value.")
         groups: dict[Hashable, list[int]] = {}
         for i, key in enumerate(names):
-            groups.setdefault(key, []).append(i)
-        for key, chosen in groups.items():
-            window = self._windows.get(key)
+            groups.setdefault(_name(key), []).append(i)
+        for name, chosen in groups.items():
+            window = self._windows.get(name)
             fresh = window is None
             if window is None:
                 window = self._make()
             window.bulk_insert([items[i] for i in chosen], None if stamps is None else stamps[chosen], sort=not window.algorithm.in_order)
             if fresh:
-                self._windows[key] = window
+                self._windows[name], self._keys[name] = window, names[chosen[0]]
 
     def query(self, key: Hashable, start: Any = None, end: Any = None, *, arg: Any = None) -> Any:
         """Give the value of a key's window; of a key that has none, the empty result."""
-        return self._windows.get(key, self._empty).query(start, end, arg=arg)
+        return self._windows.get(_name(key), self._empty).query(start, end, arg=arg)
 
     def evict(self, key: Hashable) -> None:
         """Remove the oldest entry of a key."""
-        if key not in self._windows:
+        name = _name(key)
+        if name not in self._windows:
             raise IndexError(f"the key {key!r} has no entries: there is nothing to evict. Test key in window first.")
-        self._windows[key].evict()
-        self._drop_if_empty(key)
+        self._windows[name].evict()
+        self._drop_if_empty(name)
 
     def bulk_evict(self, time: Any) -> None:
         """Remove all entries up to and including a time, of every key; keys without entries go."""
         for window in self._windows.values():
             window.bulk_evict(time)
-        for key in [key for key, window in self._windows.items() if not len(window)]:
-            del self._windows[key]
+        for name in list(self._windows):
+            self._drop_if_empty(name)
 
-    def _drop_if_empty(self, key: Hashable) -> None:
-        if not len(self._windows[key]):
-            del self._windows[key]
+    def _drop_if_empty(self, name: Hashable) -> None:
+        if not len(self._windows[name]):
+            del self._windows[name], self._keys[name]
 
     def __len__(self) -> int:
         """Count the keys."""
         return len(self._windows)
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._windows)
+        return iter(self._keys.values())
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._windows
+    def __contains__(self, key: Hashable) -> bool:
+        return _name(key) in self._windows
 
     def __getitem__(self, key: Hashable) -> Window:
-        return self._windows[key]
+        try:
+            return self._windows[_name(key)]
+        except KeyError:
+            raise KeyError(key) from None
+
+
+def _name(key: Hashable) -> Hashable:
+    try:
+        return write_key(key)
+    except TypeError:
+        return key

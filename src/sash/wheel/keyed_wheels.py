@@ -219,7 +219,7 @@ class KeyedWheels:
         if found is None:
             keys, values = self.query_each(start, end, clamp=clamp)
             rows = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
-            found = sorted(rows, key=lambda row: row[1], reverse=True)[:n]  # stable, also in reverse
+            found = sorted(rows, key=lambda row: _rank(row[1]), reverse=True)[:n]  # stable, also in reverse
         return list(found)
 
     def explain(self, start: Any, end: Any, key: Hashable = None) -> str:
@@ -356,6 +356,13 @@ def _rebuilt(cls: type[K], aggregation: Aggregation, options: dict[str, Any], st
     return wheels
 
 
+def _rank(value: Any) -> tuple[Any, ...]:
+    """Order results: NaN is larger than any number, also within tuples."""
+    if isinstance(value, tuple | list):
+        return (0, [_rank(part) for part in value])
+    return (1, 0) if isinstance(value, float) and value != value else (0, value)
+
+
 # --- columns of keys
 
 _LETTERS: dict[str, tuple[str, str]] = {  # of an Arrow type: the letter of a key's type, and what it is cast to
@@ -428,6 +435,7 @@ def _as_arrow(column: Any) -> Any:
 
 def _arrow_column(column: Any) -> Any:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if hasattr(column, "combine_chunks"):
         column = column.combine_chunks()
@@ -436,7 +444,7 @@ def _arrow_column(column: Any) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     known = _LETTERS.get(str(column.type))
-    if known is None:
+    if known is None or (str(column.type) == "uint64" and (pc.max(column).as_py() or 0) >= 2**63):
         return column.to_pylist()
     letter, wanted = known
     return letter, column if str(column.type) == wanted else column.cast(getattr(pa, {"double": "float64"}.get(wanted, wanted))())

@@ -75,14 +75,31 @@ def key_of(store: TileStore, text: str, option: str) -> Any:
 
 
 def _value(text: str, kind: str) -> Any:
-    """Text as a value of an Arrow type."""
-    if "int" in kind or kind in ("double", "float"):
-        return int(text) if "int" in kind else float(text)
-    if "string" in kind:
-        return text
-    import pyarrow as pa
+    """Text as a value of an Arrow type; ValueError where it is none."""
+    import datetime as dt
+    import decimal
 
-    return pa.array([text]).cast(pa.type_for_alias(kind))[0].as_py()  # its errors are ValueErrors
+    if "int" in kind:
+        return int(text)
+    if kind in ("double", "float", "halffloat"):
+        return float(text)
+    if kind == "bool":
+        if text.lower() not in ("true", "false"):
+            raise ValueError(text)
+        return text.lower() == "true"
+    if "binary" in kind:
+        return text.encode("utf-8", "surrogateescape")
+    if kind.startswith("date"):
+        return dt.date.fromisoformat(text)
+    if kind.startswith("timestamp"):
+        moment = dt.datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or dt.UTC) if "tz=" in kind else moment
+    if kind.startswith("decimal"):
+        try:
+            return decimal.Decimal(text)
+        except decimal.InvalidOperation:
+            raise ValueError(text) from None
+    return text
 
 
 def complete_to(store: TileStore, provisional: bool = False) -> int:

@@ -50,13 +50,13 @@ def _keys(slices: Slices) -> Any:
 
 
 def _as_key(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of a type that wheels take keys of; dates, times and decimals go in as text."""
+    """A column of a type that ``sash.keys`` knows; others, such as times of day, go in as text."""
     import pyarrow as pa
     import pyarrow.types as t
 
     kind = column.type
-    plain = t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_string(kind) or t.is_binary(kind)
-    return column if plain or t.is_large_string(kind) or t.is_large_binary(kind) else column.cast(pa.string())
+    known = (t.is_integer, t.is_floating, t.is_boolean, t.is_string, t.is_large_string, t.is_binary, t.is_large_binary)
+    return column if any(is_(kind) for is_ in (*known, t.is_date, t.is_timestamp, t.is_decimal)) else column.cast(pa.string())
 
 
 def partials_of(aggregation: Aggregation, column: pa.ChunkedArray) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sash.agg import Aggregation, struct
+from sash.keys import write_key
 from sash.time import MICROS, duration, duration_text, timestamp, timestamp_text
 from sash.wheel import tile_segments as segments
 from sash.wheel.errors import NotRetained, TileStoreError
@@ -346,7 +347,7 @@ class TileStore:
     def keys(self) -> list[Any]:
         """The keys that have slices: a value for one key column, a tuple for several, () for none."""
         found = self._retried(lambda: [segment_keys(self._files, self._manifest, segment) for segment in self._manifest.segments])
-        return list(dict.fromkeys(key for keys in found for key in keys))
+        return list({write_key(key): key for keys in found for key in keys}.values())
 
     def wheels(
         self,
@@ -500,7 +501,8 @@ class TileStore:
     def _wanted_keys(self, keys: Iterable[Any]) -> frozenset[Any]:
         if isinstance(keys, str | bytes):
             raise TypeError(f"keys={keys!r} is one key. Pass a list: keys=[{keys!r}].")
-        wanted = frozenset(tuple(key) if isinstance(key, list) else key for key in keys)
+        asked = (tuple(key) if isinstance(key, list) else key for key in keys)
+        wanted = frozenset({write_key(key): key for key in asked}.values())
         width = len(self.key)
         for key in wanted:
             if width != 1 and (not isinstance(key, tuple) or len(key) != width):

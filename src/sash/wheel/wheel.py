@@ -88,8 +88,12 @@ class Wheel(WheelCore):
         for hint in asked:
             if hint not in HINTS:
                 raise ValueError(f"hints={hint!r} is not known. Use one or more of {', '.join(map(repr, HINTS))}.")
-        if simd_threshold is not None and simd_threshold < 0:
-            raise ValueError(f"simd_threshold={simd_threshold} is negative. Use the number of combines up to which a scan is preferred.")
+        if simd_threshold is not None and (isinstance(simd_threshold, bool) or not isinstance(simd_threshold, int | np.integer)):
+            raise TypeError(f"simd_threshold={simd_threshold!r} is no number. Use the number of combines up to which a scan is preferred.")
+        if simd_threshold is not None and not 0 <= simd_threshold < 2**63:
+            raise ValueError(
+                f"simd_threshold={simd_threshold} is not in reach. Use the number of combines up to which a scan is preferred."
+            )
         threshold = simd_threshold
         if threshold is None and ("simd" in asked or ("auto" in asked and aggregation.commutative and not aggregation.callables)):
             threshold = SIMD_THRESHOLD
@@ -193,12 +197,28 @@ class Wheel(WheelCore):
         self._names.append(chosen)
         return chosen
 
-    def advance_to(self, time: Any, *, empty: bool = True) -> list[WindowResult]:
+    def advance_to(self, time: Any, *, empty: bool = True, errors: str = "raise") -> list[WindowResult]:
         """Move the watermark, and give the windows that end by then: by end, then by order of installation.
 
         Windows without items are among them unless ``empty=False``. A time before the watermark changes nothing.
+
+        Where a result can't be given (it does not fit int64, or ``lower`` raises), the error names its window, and the wheel keeps
+        the results of this call, all of them: the next call gives them before its own. With ``errors="keep"`` such a result has its
+        error as its value.
+
+        >>> from sash import agg
+        >>> w = Wheel(agg.sum(), unit="s"); _ = w.window("1m"), w.insert_many([2**62, 2**62, 1], [0, 1, 60])
+        >>> w.advance_to(120)
+        Traceback (most recent call last):
+        ...
+        OverflowError: the result does not fit int64. Use float items (dtype='float64') or a smaller window.
+        This is the result of window '1m' of [0, 60). No result of this advance is lost: ...
+        >>> [r.value for r in w.advance_to(120, errors="keep")][1]
+        1
         """
-        return self._advance_to(time, empty, WindowResult, self._names)
+        if errors not in ("raise", "keep"):
+            raise ValueError(f"errors={errors!r} is not known. Use 'raise', or 'keep' to have errors as values.")
+        return self._advance_to(time, empty, WindowResult, self._names, errors == "keep")
 
     # --- out
 
@@ -344,7 +364,7 @@ class Shape(NamedTuple):
             return 0
         if value == "drop":  # the last full turn; the coarsest level has none
             return sizes[k + 1] // sizes[k] if k + 1 < len(sizes) else 0
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**61:
             raise ValueError(
                 f"retention={value!r} is not known. Use 'keep', 'drop', a number of slots (1 or more), or a mapping of levels to these."
             )
@@ -456,8 +476,8 @@ def explain(self: WheelAnswers, start: Any, end: Any, *, clamp: bool = False) ->
 def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration, tz: str | None = None) -> list[tuple[int, int]]:
     """Cut [start, end) into buckets; the last ends at ``end``."""
     first, last = read_bounds([start, end], self._unit).tolist()
-    if first > last:
-        self.query(first, last)  # says so
+    if first > last or last > self.watermark:
+        self.query(first, last)  # says so, before a list of all buckets is made
     if tz is not None:
         return _local_buckets(first, last, every, tz, self._unit)
     step = units(self, every)
