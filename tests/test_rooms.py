@@ -84,6 +84,7 @@ CORE_IMPORTS = {
     "sash.time": "datetimes, durations and text become int64 by one parser, which is written in Python",
     "sash.agg.base": "the class Aggregation, to tell what is one",
     "sash.agg.ranks": "the order of the interpolation rules",
+    "sash.keys": "keys as the bytes that tell them apart, and back",
     "sash.swag.columns": "columns of items as arrays, read once for all structures; results as arrays",
     "sash.wheel.errors": "the words of a wheel's refusals",
 }

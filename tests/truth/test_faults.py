@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from . import faults
+from tests.truth import faults
 
 
 @settings(max_examples=150, deadline=None)

@@ -349,9 +349,9 @@ def test_bad_arguments_are_named_with_rule_and_fix():
         (lambda: Wheel(agg.sum(), retention={"2m": 5}), ValueError, "Its levels are 1s, 1m"),
         (lambda: Wheel(agg.sum(), layout="round"), ValueError, "'plain' or 'prefix'"),
         (lambda: Wheel(agg.max(), layout="prefix"), TypeError, "no inverse"),
-        (lambda: Wheel(agg.sum(), write_ahead=0), ValueError, "1 or more"),
+        (lambda: Wheel(agg.sum(), write_ahead=0), ValueError, "1 to 2"),
         (lambda: Wheel(agg.sum(), hints="fast"), ValueError, "'auto'"),
-        (lambda: Wheel(agg.sum(), simd_threshold=-1), ValueError, "negative"),
+        (lambda: Wheel(agg.sum(), simd_threshold=-1), ValueError, "number of combines"),
     ):
         with pytest.raises(error, match=words):
             make()

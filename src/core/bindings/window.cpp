@@ -676,7 +676,7 @@ static Binding bind(0, [](nb::module_& m) {
   // A class method, so that a class derived from a window reads its own.
   nb::object from_bytes =
       nb::cpp_function([](nb::handle cls, nb::handle data, nb::handle aggregation) { return hook("from_bytes")(cls, data, aggregation); },
-                       nb::name("from_bytes"), nb::arg("cls"), nb::arg("data"), nb::arg("aggregation"),
+                       nb::name("from_bytes"), nb::arg("cls"), nb::arg("data").none(), nb::arg("aggregation").none(),
                        "Read a window that to_bytes stored; ValueError for damaged bytes or another definition's.");
   window.attr("from_bytes") = nb::steal(PyClassMethod_New(from_bytes.ptr()));
 });

@@ -153,6 +153,7 @@ def tiles(
     key: str | Sequence[str] | None = None,
     watermark: Any = None,
     tie: str | None = None,
+    emit: str = "final",
 ) -> Any:
     """Cut time into slices of one grain and give each key's partials: what wheels are built from.
 
@@ -167,7 +168,7 @@ def tiles(
     """
     if isinstance(aggs, Mapping):
         aggs = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
-    asked = {"time": time, "range": grain, "aggs": aggs, "key": key, "tie": tie}
+    asked = {"time": time, "range": grain, "aggs": aggs, "key": key, "tie": tie, "emit": emit}
     watermark_delay(watermark)
     return _run(df, _tiles, define_windows, None, asked)
 

@@ -64,8 +64,8 @@ class KeyedWheels:
         if not aggregation.associative:
             raise TypeError(f"{aggregation.name} is not associative. A wheel needs that; only Recalc does not.")
         shape = Shape.read(unit, grain, levels, retention, "plain")
-        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or write_ahead < 1:
-            raise ValueError(f"write_ahead={write_ahead!r} is not a number of grains. Use 1 or more.")
+        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or not 1 <= write_ahead <= 2**32:
+            raise ValueError(f"write_ahead={write_ahead!r} is not a number of grains. Use 1 to 2**32.")
         begin = shape.time(start)
         if begin % shape.grain:
             raise Misaligned(
@@ -247,7 +247,7 @@ class KeyedWheels:
 
         >>> from sash import agg
         >>> k = KeyedWheels(agg.max(), unit="s"); _ = k.insert_many(["a"] * 3, [1, 2, 3], [0, 70, 4000]); k.advance_to(7200)
-        >>> k.combines(0, 7200), k.combines(0, 7200, key="a")
+        >>> k.combines(0, 3660), k.combines(0, 7200, key="a")
         (1, 2)
         """
         if key is ALL_KEYS:

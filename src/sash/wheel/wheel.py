@@ -80,9 +80,9 @@ class Wheel(WheelCore):
         shape = Shape.read(unit, grain, levels, retention, layout)
         if any(shape.prefix) and not aggregation.invertible:
             raise TypeError(f"{aggregation.name} has no inverse, which layout='prefix' needs. Use layout='plain'.")
-        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or write_ahead < 1:
+        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or not 1 <= write_ahead <= 2**32:
             raise ValueError(
-                f"write_ahead={write_ahead!r} is not a number of grains. Use 1 or more; further ahead than that is slower, not refused."
+                f"write_ahead={write_ahead!r} is not a number of grains. Use 1 to 2**32; further ahead than that is slower, not refused."
             )
         asked = (hints,) if isinstance(hints, str) else tuple(hints)
         for hint in asked:
@@ -212,7 +212,8 @@ class Wheel(WheelCore):
         Traceback (most recent call last):
         ...
         OverflowError: the result does not fit int64. Use float items (dtype='float64') or a smaller window.
-        This is the result of window '1m' of [0, 60). No result of this advance is lost: ...
+        This is the result of window '1m' of [0, 60). No result of this advance is lost: the next advance_to() gives them all;
+        with errors='keep', this one has its error as its value.
         >>> [r.value for r in w.advance_to(120, errors="keep")][1]
         1
         """
