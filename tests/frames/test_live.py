@@ -29,15 +29,22 @@ class Operator(Reloaded):
 
 
 def definition(seed: int, query: Query) -> dict:
-    """A random query's arguments, with one of the ways to emit that it allows; every fifth is of sessions."""
+    """A random query's arguments, with one of the ways to emit that it allows; every fifth is of sessions; some of several ranges or of
+    look-backs in hops, some tell windows that fall empty."""
     r = random.Random(seed)
     asked = asked_by(query)
     if query.rolling is not None:
+        if seed % 3 == 0:
+            asked["lookbacks"] = [*asked["lookbacks"], "17us/5us"]
         ways = ["final", "event"] if query.late == "flag" else ["final", "event", "changed"]
         return asked | {"emit": r.choice(ways)}
     if seed % 5 == 0:
         del asked["range"], asked["slide"], asked["offset"]
         return asked | {"session": f"{r.randint(1, 20)}us"}
+    if seed % 4 == 1:
+        return asked | {"empty": "once"}
+    if seed % 4 == 2:
+        asked["range"] = [asked["slide"], asked["range"]] if asked["slide"] != asked["range"] else [asked["range"]]
     return asked | {"emit": r.choice(["final", "update"])}
 
 

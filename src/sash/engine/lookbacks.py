@@ -60,7 +60,10 @@ def lookback_columns(run: Run, entries: Array, places: Array, each: Each | None 
     assert rolling is not None
     rows = np.empty(len(places), np.int32)
     rows[places] = np.arange(len(places), dtype=np.int32)
-    keys = np.asarray(np.searchsorted(run.starts, entries, side="right") - 1, np.int32)
+    if len(entries) == len(run):
+        keys = np.repeat(np.arange(len(run.keys), dtype=np.int32), np.diff(run.starts))
+    else:
+        keys = np.asarray(np.searchsorted(run.starts, entries, side="right") - 1, np.int32)
     times = run.times[entries]
 
     def find(period: Lookback) -> Stretches:

@@ -52,15 +52,17 @@ class Live:
         lookbacks: Iterable[Any] | None = None,
         offset: Any = None,
         emit: str = "final",
-        closed: str = "right",
+        closed: str | None = None,
         delay: Any = None,
         late: str = "drop",
         tie: str | None = None,
+        empty: str = "drop",
+        tz: str | None = None,
     ) -> None:
         self.query = _define(
             _schema_of(schema),
             {"time": time, "key": key, "aggs": aggs, "emit": emit, "late": late, "tie": tie},
-            {"range": range, "slide": slide, "session": session, "offset": offset},
+            {"range": range, "slide": slide, "session": session, "offset": offset, "tz": tz, "empty": None if empty == "drop" else empty},
             {"lookbacks": lookbacks, "closed": closed, "delay": delay},
         )
         self._slicer = Slicer(self.query, 1)
@@ -138,9 +140,9 @@ def _schema_of(given: Any) -> pa.Schema:
 def _define(schema: pa.Schema, both: dict[str, Any], windows: dict[str, Any], rolling: dict[str, Any]) -> Query:
     columns = Columns(schema.names, schema)
     if rolling["lookbacks"] is None:
-        if rolling["closed"] != "right" or rolling["delay"] is not None:
+        if rolling["closed"] is not None or rolling["delay"] is not None:
             raise DefinitionError("closed= and delay= are about look-backs, and there are none. Add lookbacks=[...], or leave them out.")
-        return define_windows(columns, **both, **windows, streaming=True)
+        return define_windows(columns, **both, **{name: value for name, value in windows.items() if value is not None}, streaming=True)
     if given := [name for name, value in windows.items() if value is not None]:
         raise DefinitionError(f"lookbacks= and {given[0]}= do not go together: one Live has windows or look-backs. Drop one.")
     return define_rolling(columns, **both, **rolling, streaming=True)
