@@ -154,6 +154,8 @@ def normal(value: Any) -> Any:
     """Results as things that compare: NaN equals NaN, -0.0 is 0.0, floats to nine digits, fields in any order."""
     if isinstance(value, float):
         return "NaN" if value != value else float(f"{value:.9g}") + 0.0
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:  # an instant is one, whatever its zone is called
+        return value.astimezone(dt.UTC)
     if isinstance(value, dict):
         return tuple((name, normal(inner)) for name, inner in sorted(value.items()))
     if isinstance(value, list):
