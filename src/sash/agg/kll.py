@@ -15,8 +15,8 @@ import numpy as np
 
 __all__ = ["Kll"]
 
-_HEAD: Final = struct.Struct("<BBBBHBB")  # preamble ints, serial version, family, flags, k, m, unused
-_REST: Final = struct.Struct("<QHBB")  # n, the smallest k that was merged, levels, unused
+_HEAD: Final = "<BBBBHBB"  # preamble ints, serial version, family, flags, k, m, unused
+_REST: Final = "<QHBB"  # n, the smallest k that was merged, levels, unused
 _FAMILY: Final = 15
 _LEAST: Final = 8  # items that any level holds
 _EMPTY, _SINGLE = 1, 4  # flags
@@ -85,16 +85,16 @@ class Kll:
         """Write it as the library does."""
         self._settle()
         if self.n == 0:
-            return _HEAD.pack(2, 1, _FAMILY, _EMPTY, self.k, _LEAST, 0)
+            return struct.pack(_HEAD, 2, 1, _FAMILY, _EMPTY, self.k, _LEAST, 0)
         if self.n == 1:
-            return _HEAD.pack(2, 2, _FAMILY, _SINGLE, self.k, _LEAST, 0) + struct.pack("<d", self.low)
+            return struct.pack(_HEAD, 2, 2, _FAMILY, _SINGLE, self.k, _LEAST, 0) + struct.pack("<d", self.low)
         count = len(self.levels)
         sizes = np.array([len(items) for items in self.levels])
         starts = _capacity(self.k, count) - sizes.sum() + np.r_[0, np.cumsum(sizes)[:-1]]
         return b"".join(
             (
-                _HEAD.pack(5, 1, _FAMILY, 0, self.k, _LEAST, 0),
-                _REST.pack(self.n, self.min_k, count, 0),
+                struct.pack(_HEAD, 5, 1, _FAMILY, 0, self.k, _LEAST, 0),
+                struct.pack(_REST, self.n, self.min_k, count, 0),
                 starts.astype("<u4").tobytes(),
                 struct.pack("<dd", self.low, self.high),
                 self.levels[0][::-1].astype("<f8").tobytes(),  # the youngest first
@@ -106,7 +106,7 @@ class Kll:
     def deserialize(cls, data: bytes) -> Self:
         """Read what the library or serialize() wrote; ValueError if it is damaged."""
         try:
-            _, version, family, flags, k, _, _ = _HEAD.unpack_from(data)
+            _, version, family, flags, k, _, _ = struct.unpack_from(_HEAD, data)
             made = cls(k)
             if family != _FAMILY or version not in (1, 2):
                 raise ValueError("it is no KLL sketch")
@@ -116,8 +116,8 @@ class Kll:
                 made.update(struct.unpack_from("<d", data, 8)[0])
                 made._settle()
                 return made
-            made.n, made.min_k, count, _ = _REST.unpack_from(data, 8)
-            at = 8 + _REST.size
+            made.n, made.min_k, count, _ = struct.unpack_from(_REST, data, 8)
+            at = 8 + struct.calcsize(_REST)
             starts = np.frombuffer(data, "<u4", count, at).astype(np.int64)
             made.low, made.high = struct.unpack_from("<dd", data, at + 4 * count)
             items = np.frombuffer(data, "<f8", -1, at + 4 * count + 16)
