@@ -8,11 +8,10 @@ import re
 
 import pytest
 
-import sash
 from sash import agg, slide, swag
 from sash.swag.algorithms import ALGORITHMS, snake_case, table
 
-SOURCE = pathlib.Path(sash.__file__).parent
+SOURCE = pathlib.Path(__file__).parents[1] / "src" / "sash"
 CORE = SOURCE.parent / "core"
 AGGREGATIONS = set(agg.__all__) - {"Aggregation", "define", "struct"}  # the last two are ways to make one, and have parts and callables
 # bench names what its peers call an aggregation, which no aggregation of ours can know.

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 
-import sash
 
 ROOMS = [
     "containers",
@@ -32,7 +31,7 @@ ROOMS = [
     "cli",
     "__main__",
 ]
-SOURCE = pathlib.Path(sash.__file__).parent
+SOURCE = pathlib.Path(__file__).parents[1] / "src" / "sash"
 
 
 def imports(path: pathlib.Path) -> set[str]:
