@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 
-
 ROOMS = [
     "containers",
     "time",
