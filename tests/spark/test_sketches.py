@@ -8,6 +8,7 @@ from sash.engine.tiles import tile_partial
 from sash.spark import tiles
 
 datasketches = pytest.importorskip("datasketches", reason="sketches need the extra sash[sketches]")
+pytestmark = pytest.mark.spark
 
 
 def partial_of(aggregation, items):
