@@ -6,6 +6,7 @@ down). Where times are floats, they stay floats. Whatever 64 bits do not hold is
 """
 
 import datetime as dt
+import functools
 import math
 import re
 from fractions import Fraction
@@ -87,6 +88,7 @@ def _fitting(number: int, what: str) -> int:
     return number
 
 
+@functools.lru_cache(maxsize=1024)  # a server reads the same few again and again
 def _parse_duration(text: str) -> int:
     rest = text.strip().removeprefix("interval ").removeprefix("INTERVAL ")
     total, at = Fraction(0), 0

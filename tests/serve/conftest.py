@@ -4,12 +4,8 @@ import dataclasses
 
 import pytest
 
-pytest.importorskip("starlette", reason="the extra 'serve' is not installed")
-pytest.importorskip("prometheus_client", reason="the extra 'serve' is not installed")
-
 from sash.serve import app
 from sash.serve.limits import Limits
-from tests.serve import streams
 from tests.serve.client import Client
 
 FRESH = dataclasses.replace(Limits(), fresh=0.0)  # every question looks at the manifest
@@ -18,6 +14,8 @@ FRESH = dataclasses.replace(Limits(), fresh=0.0)  # every question looks at the 
 @pytest.fixture(scope="session")
 def trips(tmp_path_factory):
     """A store of a day of minutes."""
+    from tests.serve import streams  # its import skips a module of tests, and must not skip this one
+
     path = tmp_path_factory.mktemp("serve") / "trips"
     streams.written(path, 1440)
     return path

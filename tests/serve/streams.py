@@ -1,13 +1,20 @@
-"""A made-up stream for the tests of the server: trips by zone, minute by minute, and a store that they are written to."""
+"""A made-up stream for the tests of the server: trips by zone, minute by minute, and a store that they are written to.
+
+Every module of tests of the server imports this one, so here is said what they cannot do without.
+"""
 
 import itertools
 import math
 import random
 
-import pyarrow as pa
+import pytest
 
 from sash import agg
 from sash.wheel import TileStore
+
+pa = pytest.importorskip("pyarrow", reason="the extra 'serve' is not installed")
+for name in ("starlette", "uvicorn", "prometheus_client"):
+    pytest.importorskip(name, reason="the extra 'serve' is not installed")
 
 MINUTE = 60_000_000
 T0 = 1_704_067_200_000_000  # 2024-01-01 00:00

@@ -4,12 +4,11 @@ import datetime as dt
 import itertools
 import shutil
 
-import pyarrow as pa
 import pytest
 
 from sash import agg
 from sash.wheel import TileStore
-from tests.serve.streams import AGGS, MINUTE, T0, ZONES, empty, slices, value, written
+from tests.serve.streams import AGGS, MINUTE, T0, ZONES, empty, pa, slices, value, written
 
 DAY = 1440
 

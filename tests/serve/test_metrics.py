@@ -7,7 +7,6 @@ import time
 import types
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.serve.streams import MINUTE, T0, ZONES, empty
 
@@ -15,6 +14,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 
 def scraped(client):
+    from prometheus_client.parser import text_string_to_metric_families
+
     answer = client.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain")
     found = {}

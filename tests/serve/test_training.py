@@ -3,12 +3,11 @@
 import datetime as dt
 import random
 
-import pyarrow as pa
 import pytest
 
 import sash
 from sash import agg
-from tests.serve.streams import ZONES, value
+from tests.serve.streams import ZONES, pa, value
 from tests.serve.test_answers import DAY, stamp
 
 MIDNIGHT = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any, Final, NamedTuple
 
@@ -301,6 +302,7 @@ def _watermark(view: View) -> dict[str, Any]:
     return {"watermark": stamp(view.watermark), "complete_to": stamp(view.complete)}
 
 
+@functools.lru_cache(maxsize=4096)  # a watermark is written again and again
 def stamp(micros: int) -> str:
     """A time as answers write it: ISO 8601 in UTC.
 

@@ -145,7 +145,13 @@ class _Server:
 
     def app(self) -> Any:
         """The application itself."""
+        # Routes are tried one after the other: those that models ask come first.
+        of_store = sorted(_OF_STORE.values(), key=lambda one: one[0].name not in ("lookback", "range"))
         routes = [
+            *(
+                HttpRoute(route.path, self._handler(route.name, self._answering(route, answer)), methods=list(route.methods))
+                for route, answer in of_store
+            ),
             HttpRoute("/", self._static("index.html", "text/html; charset=utf-8")),
             *(HttpRoute(f"/static/{file}", self._static(file, kind)) for file, kind in _STATIC.items()),
             HttpRoute("/healthz", self._handler("healthz", self._health)),
@@ -153,10 +159,6 @@ class _Server:
             HttpRoute(_METRICS.path, self._handler("metrics", self._exposed)),
             HttpRoute(_STORES.path, self._handler("stores", self._listed)),
             HttpRoute(_PIPELINES.path, self._handler("pipelines", self._running)),
-            *(
-                HttpRoute(route.path, self._handler(name, self._answering(route, answer)), methods=list(route.methods))
-                for name, (route, answer) in _OF_STORE.items()
-            ),
         ]
         app = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._no_route})
         app.router.redirect_slashes = False

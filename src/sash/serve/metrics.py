@@ -25,6 +25,7 @@ class Metrics:
         self._registry = CollectorRegistry(auto_describe=False)
         self._requests = Counter("sash_requests", "Requests by route and status.", ["route", "status"], registry=self._registry)
         self._seconds = Histogram("sash_request_seconds", "Seconds of a request.", ["route"], registry=self._registry, buckets=_BUCKETS)
+        self._of: dict[tuple[str, int], tuple[Any, Any]] = {}  # looked up once
         self._registry.register(_Stores(stores))  # type: ignore[arg-type]
         ProcessCollector(registry=self._registry)
         if pipelines is not None:
@@ -32,8 +33,12 @@ class Metrics:
 
     def count(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self._requests.labels(route, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        found = self._of.get((route, status))
+        if found is None:
+            found = self._of[route, status] = self._requests.labels(route, str(status)), self._seconds.labels(route)
+        requests, latency = found
+        requests.inc()
+        latency.observe(seconds)
 
     def text(self) -> bytes:
         """Write all of it as Prometheus reads it."""

@@ -104,12 +104,12 @@ class OpenStore:
         while True:
             with self._locked(deadline):
                 self._freshen(deadline)
-                self._need_slices()
+                span = self._need_slices()
                 waits = self._missing(names, keys)
                 if any(name not in self._whole for name in names):
                     deadline.may_wait()
                 if waits is None:
-                    yield self._viewed(names, keys)
+                    yield self._viewed(names, keys, span)
                     return
             if not waits.wait(min(deadline.left, self._limits.seconds / 2)):
                 raise Refused(503, f"the store {self.name!r} is being opened. Ask again in a moment.", again=2)
@@ -159,14 +159,14 @@ class OpenStore:
         threading.Thread(target=work, name=f"opens {self.name} {name}", daemon=True).start()
         return done
 
-    def _viewed(self, names: Sequence[str], keys: Sequence[Any] | None) -> View:
+    def _viewed(self, names: Sequence[str], keys: Sequence[Any] | None, span: tuple[int, int]) -> View:
         store = self._store
         found = {name: self._whole[name].wheels if name in self._whole else self._few(name, keys or ()) for name in names}
         assert store.watermark is not None
-        assert store.span is not None
-        first = max([store.kept_from if store.kept_from is not None else store.span[0], *(w.start for w in found.values())])
-        complete = min([store.watermark // store.grain * store.grain, *(w.watermark for w in found.values())])
-        watermark = store.watermark if complete == store.watermark // store.grain * store.grain else complete
+        whole = store.watermark // store.grain * store.grain
+        first = max([store.kept_from if store.kept_from is not None else span[0], *(w.start for w in found.values())])
+        complete = min([whole, *(w.watermark for w in found.values())])
+        watermark = store.watermark if complete == whole else complete
         return View(store, found, first, complete, watermark, complete)
 
     @contextlib.contextmanager
@@ -289,9 +289,11 @@ class OpenStore:
         self._keys = None
         self._looked = 0.0
 
-    def _need_slices(self) -> None:
-        if self._store.watermark is None or self._store.span is None:
+    def _need_slices(self) -> tuple[int, int]:
+        """From where to where there are slices; a store that has none yet is refused."""
+        if self._store.watermark is None or (span := self._store.span) is None:
             raise Refused(409, f"the store {self.name!r} has no complete slice yet. Ask again when its stream's watermark has passed one.")
+        return span
 
     def _reading(self, read: Callable[[], T]) -> T:
         try:

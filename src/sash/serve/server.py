@@ -90,7 +90,8 @@ def _server(app: Any, address: Address) -> tuple[Any, socket.socket]:
     except ImportError:
         raise missing_extra("uvicorn", "serve") from None
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Named TCP: asyncio turns off the delay of small packets only on sockets that say so.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((address.host, address.port))

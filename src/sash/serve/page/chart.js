@@ -23,7 +23,7 @@ const Chart = (() => {
       notes.push({ xref: "x", yref: "paper", x: bare(view.complete), y: 1, yanchor: "bottom", xanchor: "right", text: view.provisional ? "watermark · provisional →" : "watermark · not final →", showarrow: false, font: { size: 11, color: soft } });
     }
     return {
-      margin: { l: 56, r: 16, t: 18, b: 36 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 12 },
+      margin: { l: 56, r: 16, t: 18, b: 42 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 12 },
       showlegend: false, hovermode: "x unified", dragmode: "pan", hoverlabel: { bgcolor: style("--card"), bordercolor: line, font: { color: ink } },
       xaxis: { type: "date", range: [bare(view.from), bare(view.to)], gridcolor: line, linecolor: line, zeroline: false, tickcolor: line },
       yaxis: { gridcolor: line, zerolinecolor: line, rangemode: view.fromZero ? "tozero" : "normal", fixedrange: true, tickformat: "~s", automargin: true },
@@ -31,15 +31,16 @@ const Chart = (() => {
     };
   }
 
-  function traces(lines, complete) {
+  // The last point is of a step that the watermark has not passed yet, or what is provisional: dotted, so that it is not read as a fall.
+  function traces(lines, view) {
     const out = [];
     lines.forEach((line, i) => {
       const few = line.x.length <= 40;
       const base = { type: "scatter", mode: few ? "lines+markers" : "lines", name: line.name, connectgaps: false, marker: { size: 5 } };
       // The last final point begins the provisional part, so that the line does not break there.
-      const cut = line.x.findIndex((x) => x >= complete), last = cut < 0 ? line.x.length : cut;
+      const cut = line.x.findIndex((x) => x + view.step > view.complete), last = cut < 0 ? line.x.length : cut;
       out.push({ ...base, x: line.x.slice(0, last).map(bare), y: line.y.slice(0, last), line: { color: color(i), width: 1.9 } });
-      if (cut >= 0) out.push({ ...base, name: line.name + " (provisional)", x: line.x.slice(Math.max(last - 1, 0)).map(bare), y: line.y.slice(Math.max(last - 1, 0)), line: { color: color(i), width: 1.9, dash: "dot" } });
+      if (cut >= 0) out.push({ ...base, name: line.name + (view.provisional ? " (provisional)" : " (so far)"), x: line.x.slice(Math.max(last - 1, 0)).map(bare), y: line.y.slice(Math.max(last - 1, 0)), line: { color: color(i), width: 1.9, dash: "dot" } });
     });
     return out;
   }
@@ -48,7 +49,7 @@ const Chart = (() => {
     const div = place();
     own = true;
     try {
-      await Plotly.react(div, traces(lines, view.complete), layout(view), { displayModeBar: false, scrollZoom: true, responsive: true, doubleClick: false });
+      await Plotly.react(div, traces(lines, view), layout(view), { displayModeBar: false, scrollZoom: true, responsive: true, doubleClick: false });
     } finally { own = false; }
     if (!drawn) {
       drawn = true;

@@ -88,7 +88,7 @@ function failed(error) {
 function nothing(now) {
   $("chart").hidden = true; $("empty").hidden = false; $("chart-title").textContent = state.agg ?? "Chart";
   $("empty").textContent = now?.error || "No slice is complete yet. The chart appears when the stream's watermark has passed the first one.";
-  $("top").replaceChildren(); $("answer").textContent = ""; $("step").textContent = ""; $("table").replaceChildren(); $("top-range").textContent = "";
+  $("top").replaceChildren(element("li", { class: "quiet" }, "Nobody yet.")); $("as-table").hidden = true; $("answer").textContent = ""; $("step").textContent = ""; $("table").replaceChildren(); $("top-range").textContent = "";
   problem(null);
   drawFacts(null);
 }
@@ -120,10 +120,10 @@ async function draw(answer, now) {
   const about = state.agg + (now.aggs[state.agg].column ? ", " + now.aggs[state.agg].agg + " of " + now.aggs[state.agg].column : ", " + now.aggs[state.agg].agg);
   $("chart-title").textContent = about;
   $("step").textContent = moment(answer.from) + " to " + moment(answer.to) + (answer.step ? ", a point every " + answer.step : "");
-  $("empty").hidden = !empty; $("chart").hidden = empty;
+  $("empty").hidden = !empty; $("chart").hidden = $("as-table").hidden = empty;
   if (empty) $("empty").textContent = "Nothing in this range that can be drawn.";
   else {
-    const view = { from: state.live || state.from === null ? from : state.from, to: state.live || state.to === null ? Math.max(to, from + grain()) : state.to, complete: Date.parse(answer.complete_to), provisional: Boolean(answer.provisional), fromZero: fromZero(drawn) };
+    const view = { from: state.live || state.from === null ? from : state.from, to: state.live || state.to === null ? Math.max(to, from + grain()) : state.to, complete: Date.parse(answer.complete_to), step: length(answer.step) || 0, provisional: Boolean(answer.provisional), fromZero: fromZero(drawn) };
     await Chart.draw(drawn, view);
     const last = drawn[0].y.filter((y) => y !== null).at(-1);
     $("chart").setAttribute("aria-label", about + " of " + (state.keys.join("; ") || "all keys together") + " from " + moment(answer.from) + " to " + moment(answer.to) + ". Last value " + number(last) + ". The same values are in the table below.");
@@ -181,13 +181,14 @@ function spark(seconds) {
 function drawPipelines(found) {
   $("pipelines-note").textContent = found.length ? "" : "none runs in this server; sash run --serve shows its own here";
   if (!found.length) { $("pipelines").replaceChildren(); return; }
-  const names = ["query", "state", "rows", "rows/s", "watermark", "late", "keys", "slices", "state", "batch", "batch times"];
+  const names = ["query", "state", "rows", "rows/s", "watermark", "late", "keys", "slices", "state size", "batch", "batch times"];
   const head = element("tr", {}, ...names.map((name) => element("th", { scope: "col" }, name)));
   const rows = found.map((one) => element("tr", {}, element("th", { scope: "row" }, one.query), element("td", {}, element("span", { class: "state" + (one.active ? "" : " off") }, one.active ? "running" : "ended")),
     element("td", {}, count.format(one.rows)), element("td", {}, count.format(one.rows_per_second)),
     element("td", { title: one.watermark_us ? moment(iso(one.watermark_us / 1000)) : "" }, one.lag_seconds === null ? "–" : ago(one.lag_seconds)), element("td", { class: one.late ? "late" : "" }, count.format(one.late)),
     element("td", {}, count.format(one.keys)), element("td", {}, count.format(one.slices)), element("td", {}, bytes(one.state_bytes)),
     element("td", {}, one.batch_seconds.length ? one.batch_seconds.at(-1).toFixed(2) + " s" : "–"), element("td", {}, spark(one.batch_seconds))));
+  for (const row of rows) [...row.children].forEach((cell, i) => { cell.dataset.name = names[i]; }); // a phone shows them beside the values
   $("pipelines").replaceChildren(element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
 
@@ -268,7 +269,10 @@ function restore() {
 function options(select, names, chosen) { if ([...select.options].map((o) => o.value).join("\n") !== names.join("\n")) select.replaceChildren(...names.map((name) => element("option", { value: name }, name))); select.value = chosen ?? ""; }
 
 function pick(names) {
-  if (!names.includes(state.store)) { state.store = names[0] ?? null; state.keys = []; state.agg = null; }
+  if (!names.includes(state.store)) {
+    if (state.store !== null) { state.keys = []; state.agg = null; } // a link that names no store means the first
+    state.store = names[0] ?? null;
+  }
   options($("store"), names, state.store);
   const aggs = Object.keys(facts()?.aggs ?? {});
   if (!aggs.includes(state.agg) && aggs.length) state.agg = aggs[0];
