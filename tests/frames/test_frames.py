@@ -100,7 +100,7 @@ def test_columns_that_are_not_read_may_hold_anything():
     df = TRIPS.to_pandas().assign(odd=[1, "two", {3}, object(), None])
     assert sash.rolling(df, **BACK)["odd"].iloc[1] == "two"
     assert len(sash.windows(df, **HOUR)) == 7
-    with pytest.raises(DefinitionError, match="the column 'odd' can't be read"):
+    with pytest.raises(DefinitionError, match="the column 'odd' of type object can't be read"):
         sash.windows(df, **(HOUR | {"aggs": {"o": agg.max("odd")}}))
 
 

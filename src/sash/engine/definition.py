@@ -60,7 +60,12 @@ class Columns:
                 f"{role}={name!r} is not the name of a column. Pass a string; for an expression, make a column of it first."
             )
         if name not in self.names:
-            raise DefinitionError(f"{role}={name!r} is not a column. The columns are {', '.join(map(str, self.names))}.")
+            there = f"The columns are {', '.join(map(str, self.names))}" if self.names else "There are none"
+            raise DefinitionError(f"{role}={name!r} is not a column. {there}.{self.near(name)}")
+
+    def near(self, name: str) -> str:
+        """Say where else in the input the name is, and how to make a column of it; nothing where it is nowhere."""
+        return ""
 
 
 def define_windows(
@@ -235,7 +240,7 @@ def labelled(
                 f"at has no key column {name!r}; its columns are {', '.join(at.names)}. Rename its key columns to the rows'."
             )
         mine, theirs = (side.schema([name]).field(0).type for side in (rows, at))
-        if mine != theirs:
+        if str(mine).removeprefix("large_") != str(theirs).removeprefix("large_"):  # offsets are not values
             raise DefinitionError(f"the key {name!r} is {mine} in the rows and {theirs} in at. Cast one of them.")
     at.require("at_time", named)
     at.check_time(named)
@@ -279,6 +284,8 @@ def _check_columns(
         for role, part in _parts(name, aggregation):
             if part.lacks_column:
                 raise DefinitionError(f"{role} has no column. Name it: agg.{part.name}('column').")
+            if part.column is not None:  # a place in a tuple is no column of a frame
+                columns.require(f"{role} column", part.column)
             for argument, used in part.columns():
                 columns.require(f"{role} {argument}", used)
     return keys, tuple(aggs.items())

@@ -182,7 +182,8 @@ def as_integers(column: "pa.Array") -> "pa.Array":
     import pyarrow.types as t
 
     if t.is_timestamp(column.type):
-        return column.cast(pa.timestamp("us", column.type.tz), safe=False).view(pa.int64())
+        coarse = column.type.unit in ("s", "ms")  # of which some are beyond what microseconds hold; finer ones are rounded down
+        return column.cast(pa.timestamp("us", column.type.tz), safe=coarse).view(pa.int64())
     if t.is_date32(column.type):
         return column.view(pa.int32()).cast(pa.int64())
     return column if column.type == pa.int64() else column.cast(pa.int64())

@@ -16,6 +16,7 @@ from sash.engine.query import MARK, Query, Windows
 from sash.engine.tiles import tile_aggregation
 from sash.engine.types import as_integers
 from sash.errors import DefinitionError
+from sash.frames.arrow import check_times
 from sash.frames.kinds import Frame, frame_of, is_of
 from sash.frames.lazy import lazily
 from sash.frames.run import rolling_columns, windows_table
@@ -183,7 +184,7 @@ def _run(df: Any, run: Any, define: Any, max_ahead: Any, asked: dict[str, Any]) 
 
 
 def _windows(frame: Frame, query: Query, ahead: tuple[int, str | None] | None, start: str = "window_start", end: str = "window_end") -> Any:
-    batch = frame.batch(query.schema)
+    batch = frame.batch(query.schema, query.keys, query.time)
     kept = kept_rows(frame, query, batch, ahead, keep_untimed=True)
     table = windows_table(query, batch if kept is None else batch.filter(kept))
     names = {"window_start": start, "window_end": end}
@@ -197,7 +198,7 @@ def _tiles(frame: Frame, query: Query, ahead: None) -> Any:
 
 
 def _rolling(frame: Frame, query: Query, ahead: tuple[int, str | None] | None) -> Any:
-    batch = frame.batch(query.schema)
+    batch = frame.batch(query.schema, query.keys, query.time)
     kept = kept_rows(frame, query, batch, ahead)
     results = rolling_columns(query, batch if kept is None else batch.filter(kept))
     return frame.extended(kept, _nullable(results, query))
@@ -213,11 +214,13 @@ def _rolling_at(df: Any, at: Any, at_time: str | None, max_ahead: Any, asked: di
         theirs = [name for name in other.names if name not in used and name != labels.time]
         schema = pa.schema([*rows.schema(used), *other.schema(theirs), pa.field(MARK, pa.bool_())])
         query = define_rolling(Columns(schema.names, schema), labels=labels, **asked)
-        batch = rows.batch(pa.schema([schema.field(name) for name in used]))
+        batch = rows.batch(pa.schema([schema.field(name) for name in used]), query.keys, query.time)
         kept = kept_rows(rows, query, batch, max_ahead_of(rows, max_ahead))
         time = other.column(labels.time, schema.field(query.time).type)
+        check_times(labels.time, time)
         timed = None if not time.null_count else time.is_valid()
-        points = pa.table([*(other.column(name) for name in query.keys), time], names=[*query.keys, query.time]).combine_chunks()
+        keyed = [other.column(name, schema.field(name).type) for name in query.keys]
+        points = pa.table([*keyed, time], names=[*query.keys, query.time]).combine_chunks()
         points = points if timed is None else points.filter(timed)
         batch = batch if kept is None else batch.filter(kept)
         results = rolling_columns(query, batch, pa.RecordBatch.from_arrays([_whole(c) for c in points.columns], names=points.column_names))

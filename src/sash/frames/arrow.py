@@ -7,9 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as t
 
-__all__ = ["engine_column", "engine_type"]
+from sash.engine.types import as_integers
+from sash.errors import DefinitionError
+
+__all__ = ["check_times", "check_values", "engine_column", "engine_type"]
 
 _MOST_TEXT = 2**31 - 1  # bytes that a column of 32-bit offsets holds
+_FURTHEST = 2**62  # microseconds: 146,000 years
 
 
 def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:
@@ -22,6 +26,8 @@ def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:
         return pa.large_string()
     if _is(type_, "binary_view") or (t.is_binary(type_) and nbytes > _MOST_TEXT):
         return pa.large_binary()
+    if t.is_null(type_):  # every aggregation but that of text takes numbers, and there are none
+        return pa.float64()
     if t.is_float16(type_):
         return pa.float32()
     if t.is_date64(type_):
@@ -58,7 +64,30 @@ def engine_column(column: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # text that does not fit one array
         raise ValueError(f"it holds more than {_MOST_TEXT:,} bytes of text. Cast it to pa.large_string() first.")
+    if t.is_timestamp(column.type) and column.type.unit in ("s", "ms"):
+        column.cast(pa.timestamp("us", column.type.tz))  # refuses what microseconds do not hold
     return column
+
+
+def check_values(name: str, column: pa.Array) -> None:
+    """Refuse integers that the engine adds up in 64 bits and that do not fit; as keys they do."""
+    import pyarrow.compute as pc
+
+    most = pc.max(column).as_py() if t.is_uint64(column.type) else None
+    if most is not None and most >= 2**63:
+        raise DefinitionError(f"the column {name!r} holds {most}, which does not fit int64. Cast it to float64, or use it as a key alone.")
+
+
+def check_times(name: str, column: pa.Array) -> None:
+    """Refuse times so far away that a range around them leaves 64 bits."""
+    import pyarrow.compute as pc
+
+    found = pc.min_max(as_integers(column)).as_py()
+    for extreme in (found["min"], found["max"]):
+        if extreme is not None and not -_FURTHEST <= extreme <= _FURTHEST:
+            raise DefinitionError(
+                f"time={name!r} holds {extreme} microseconds since 1970, which no calendar reaches. Correct the row, or leave it out."
+            )
 
 
 def _storage(column: Any) -> Any:

@@ -6,14 +6,14 @@ No library is imported here before a frame of its kind comes in.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from sash.engine.definition import Columns
 from sash.errors import DefinitionError
-from sash.frames.arrow import engine_column, engine_type
+from sash.frames.arrow import check_times, check_values, engine_column, engine_type
 
 __all__ = ["Frame", "frame_of"]
 
@@ -48,11 +48,24 @@ class Frame(Columns):
         try:
             return read()
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DefinitionError(f"the column {name!r} can't be read: {error} Give it one type, or leave it out.") from error
+            why = str(error).strip().rstrip(".")
+            raise DefinitionError(
+                f"the column {name!r} of type {self.told(name)} can't be read: {why}. Give it one type that Arrow has, or leave it out."
+            ) from error
 
-    def batch(self, schema: pa.Schema) -> pa.RecordBatch:
-        """Some columns as one batch."""
-        return pa.record_batch([self.column(field.name, field.type) for field in schema], schema=schema)
+    def told(self, name: str) -> str:
+        """The type of a column as the frame's own library says it."""
+        return str(self.raw(name).type)
+
+    def batch(self, schema: pa.Schema, keys: Collection[str], time: str) -> pa.RecordBatch:
+        """Some columns as one batch; one is the time, and those that are not keys hold values that can be aggregated."""
+        columns = [self.column(field.name, field.type) for field in schema]
+        for field, column in zip(schema, columns, strict=True):
+            if field.name == time:
+                check_times(field.name, column)
+            elif field.name not in keys:
+                check_values(field.name, column)
+        return pa.record_batch(columns, schema=schema)
 
     def new(self, table: pa.Table, like: Mapping[str, str]) -> Any:
         """A frame of this kind from results; ``like`` names the columns of this frame that some of them have the type of."""
@@ -110,6 +123,8 @@ class ArrowFrame(Frame):
 def _cast_back(column: pa.ChunkedArray, type_: pa.DataType | None) -> pa.ChunkedArray:
     if type_ is None or column.type == type_:
         return column
+    if pa.types.is_null(type_):
+        return pa.chunked_array([pa.nulls(len(column))])
     if pa.types.is_dictionary(type_):
         return column.cast(type_.value_type).dictionary_encode().cast(type_)
     if isinstance(type_, pa.BaseExtensionType):
@@ -125,7 +140,7 @@ class DuckFrame(ArrowFrame):
         super().__init__(relation.to_arrow_table())
 
     def cast_to_time(self, name: str) -> str:
-        return f"select {name}::timestamp"
+        return f'select "{name}"::timestamp'
 
     def _as_given(self, table: pa.Table) -> Any:
         return _relation(self._relation, table)
@@ -145,18 +160,29 @@ class PandasFrame(Frame):
         super().__init__(df.columns)
 
     def cast_to_time(self, name: str) -> str:
-        return f"pd.to_datetime(df[{name!r}])"
+        unit = ", unit='s'" if self._df[name].dtype.kind in "iu" else ""
+        return f"pd.to_datetime(df[{name!r}]{unit})"
+
+    def near(self, name: str) -> str:
+        """An index is no column."""
+        return f" {name!r} is in the index: use df.reset_index({name!r})." if name in self._df.index.names else ""
+
+    def told(self, name: str) -> str:
+        return str(self._df[name].dtype)
 
     def raw(self, name: str) -> Any:
         if name not in self._raw:
-            column = pa.array(self._df[name], from_pandas=True)
-            # Objects of which none is there tell no type; what they would hold is text, more often than not.
-            self._raw[name] = column.cast(pa.string()) if self._df[name].dtype == object and pa.types.is_null(column.type) else column
+            column = self._df[name]
+            sparse = hasattr(column.dtype, "fill_value")  # Arrow has no such form
+            self._raw[name] = pa.array(column.sparse.to_dense() if sparse else column, from_pandas=True)
         return self._raw[name]
 
     def new(self, table: pa.Table, like: Mapping[str, str]) -> Any:
         import pandas as pd
 
+        for i, name in enumerate(table.column_names):
+            if name in like and pa.types.is_null(self.raw(like[name]).type):
+                table = table.set_column(i, name, pa.nulls(table.num_rows))
         series = self._series(table)
         for name, old in like.items():
             if series[name].dtype != self._df[old].dtype:
@@ -196,6 +222,9 @@ class PolarsFrame(Frame):
 
     def cast_to_time(self, name: str) -> str:
         return f"pl.col({name!r}).cast(pl.Datetime('us'))"
+
+    def told(self, name: str) -> str:
+        return str(self._df.schema[name])
 
     def raw(self, name: str) -> Any:
         return _from_polars(self._df.select(name)).column(0)

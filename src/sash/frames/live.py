@@ -77,7 +77,7 @@ class Live:
         for name in self.query.schema.names:
             if name not in frame.names:
                 raise DefinitionError(f"the batch has no column {name!r}. Its columns are {', '.join(map(str, frame.names))}.")
-        rows = frame.batch(self.query.schema)
+        rows = frame.batch(self.query.schema, self.query.keys, self.query.time)
         self._fed += [packed.blob for packed in self._slicer.pack(rows)] if rows.num_rows else []
 
     def advance(self, watermark: Any = None) -> list[pa.RecordBatch]:
