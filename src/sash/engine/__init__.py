@@ -2,6 +2,7 @@
 
 from sash.engine.bucket import Bucket, commits_of
 from sash.engine.emit import bucket_of
+from sash.engine.history import begun, lent, reach
 from sash.engine.query import CalendarWindows, Commit, Hops, Labels, Packed, Query, Rolling, Rows, Sessions, Windows
 from sash.engine.slicer import Slicer
 from sash.engine.sweep import Sweep
@@ -20,6 +21,9 @@ __all__ = [
     "Slicer",
     "Sweep",
     "Windows",
+    "begun",
     "bucket_of",
     "commits_of",
+    "lent",
+    "reach",
 ]

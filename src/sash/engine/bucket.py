@@ -68,6 +68,12 @@ class Bucket:
         bucket._run = bucket._kept(bucket._run)
         return bucket
 
+    def begin(self, past: Run, watermark: int) -> None:
+        """Begin at a watermark, with a past behind it that has been told."""
+        self.watermark = watermark
+        self._run = self._kept(past)
+        self._store.added(self._run)
+
     def catch_up(self, meta: bytes, blob: Callable[[int], bytes]) -> bool:
         """Go on to a later commit of the same state, reading only what was written since; False, and nothing changed, if that can't be.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sash.agg import Aggregation
 from sash.engine import calendar
-from sash.engine.query import LATE, Labels, Query
+from sash.engine.query import LATE, Labels, Query, sees_rows
 from sash.engine.shapes import CLOSED, CalendarWindows, Hops, Lookback, Rolling, Rows, Sessions, Windows
 from sash.errors import DefinitionError
 from sash.time import duration, duration_text
@@ -83,6 +83,7 @@ def define_windows(
     tie: str | None = None,
     empty: str = "drop",
     tz: str | None = None,
+    since: int | None = None,
     streaming: bool = False,
 ) -> Query:
     """Check the arguments of windows()."""
@@ -98,7 +99,7 @@ def define_windows(
     else:
         shape = _sliding(range, slide, offset, empty == "once") if tz is None else _by_calendar(tz, range, slide, offset, empty == "once")
     used = _used(columns, time, keys, bound, tie)
-    return _query(columns, used, streaming, time=time, keys=keys, aggs=bound, windows=shape, late=late, tie=tie, emit=emit)
+    return _query(columns, used, streaming, time=time, keys=keys, aggs=bound, windows=shape, late=late, tie=tie, emit=emit, since=since)
 
 
 def _sessions(session: Any, emit: str, **others: Any) -> Sessions:
@@ -190,6 +191,7 @@ def define_rolling(
     late: str = "drop",
     tie: str | None = None,
     labels: Labels | None = None,
+    since: int | None = None,
     streaming: bool = False,
     carry: bool = True,
 ) -> Query:
@@ -221,7 +223,7 @@ def define_rolling(
     # Look-backs by rows order rows of equal time by all that is in them.
     whole = emit != "changed" and (carry or shape.kept_rows > 0)
     used = columns.names if whole or labels is not None else _used(columns, time, keys, bound, tie)
-    asked = {"rolling": shape, "late": late, "tie": tie, "emit": emit, "labels": labels}
+    asked = {"rolling": shape, "late": late, "tie": tie, "emit": emit, "labels": labels, "since": since}
     query = _query(columns, used, streaming, time=time, keys=keys, aggs=bound, **asked)
     if emit != "changed" and labels is None and (twice := set(query.output_schema().names[len(used) :]) & set(columns.names)):
         raise DefinitionError(f"the output would have two columns named {', '.join(sorted(twice))}. Rename one of them.")
@@ -305,8 +307,8 @@ def _used(
     """The columns that the query reads, each once; the others need not travel."""
     read: list[Any] = []
     for _, part in (pair for name, a in aggs for pair in _parts(name, a)):
-        if callable(part.where) or (part.column is None and part.callables):
-            return columns.names  # these see the whole row
+        if sees_rows(part):
+            return columns.names
         read += [column for _, column in part.columns()]
     return tuple(dict.fromkeys(name for name in (*keys, time, *read, tie) if isinstance(name, str)))
 

@@ -241,6 +241,11 @@ class SessionBucket(Bucket):
         super().__init__(query)
         self._store.whole = True
 
+    def begin(self, past: Run, watermark: int) -> None:
+        """Begin with the sessions that are open at a watermark."""
+        self._run = past
+        self.advance(watermark)
+
     def _kept(self, run: Run) -> Run:
         # The state is cut where sessions end, not by age; rows that come in are judged by age alone.
         assert self.query.windows is not None

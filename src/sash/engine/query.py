@@ -37,6 +37,7 @@ __all__ = [
     "Rows",
     "Sessions",
     "Windows",
+    "sees_rows",
 ]
 
 LATE = ("drop", "accept", "flag")
@@ -97,6 +98,7 @@ class Query:
     tie: str | None = None
     emit: str = "final"
     labels: Labels | None = None
+    since: int | None = None  # where history ends and the stream begins: all before is told, and comes from history alone
 
     def __post_init__(self) -> None:
         if (self.windows is None) == (self.rolling is None):
@@ -128,6 +130,11 @@ class Query:
         return tuple(dict.fromkeys(name for _, a in self.aggs for name in _columns(a)))
 
     @property
+    def whole_rows(self) -> bool:
+        """Whether some aggregation looks at rows as a whole."""
+        return any(sees_rows(a) for _, a in self.aggs)
+
+    @property
     def feature_names(self) -> list[str]:
         """The names of the result columns, aggregation by aggregation and, in it, look-back by look-back."""
         labels = [label for label, _ in (self._ranges if self.rolling is None else self.rolling.lookbacks)]
@@ -136,6 +143,14 @@ class Query:
     @property
     def _ranges(self) -> tuple[tuple[str, int], ...]:
         return self.windows.ranges if isinstance(self.windows, Windows) else ()
+
+    @property
+    def begins(self) -> int | None:
+        """The watermark that a stream with history begins at: rows before ``since`` are final, and windows that end by it closed.
+
+        A session that ends there is not closed: a row at that very time still joins it.
+        """
+        return self.since if self.since is None or isinstance(self.windows, Windows) else self.since - 1
 
     def _label_field(self, name: str) -> "pa.Field":
         assert self.labels is not None
@@ -190,6 +205,8 @@ class Query:
             parts |= {"look-backs": plain, "closed": self.rolling.closed, "delay": self.rolling.delay}
         if self.labels is not None:
             parts["at"] = (self.labels.columns, self.labels.time)
+        if self.since is not None:
+            parts["history_until"] = self.since
         return parts
 
     def fingerprint(self) -> bytes:
@@ -229,6 +246,13 @@ def _plain(period: Lookback) -> Any:
     if isinstance(period, Rows):
         return ("rows", period.n)
     return ("hops", period.period, period.hop) if isinstance(period, Hops) else period
+
+
+def sees_rows(aggregation: "Aggregation") -> bool:
+    """Whether an aggregation, or a part of it, looks at rows as a whole, not at columns by name."""
+    if aggregation.parts:
+        return any(sees_rows(part) for _, part in aggregation.parts)
+    return callable(aggregation.where) or (aggregation.column is None and aggregation.callables)
 
 
 def _columns(aggregation: "Aggregation") -> "Iterator[str]":

@@ -11,7 +11,8 @@ from sash.errors import DefinitionError
 from sash.spark.batch import batch
 from sash.spark.definition import Definition, define
 from sash.spark.guard import guarded, quoted
-from sash.spark.labels import with_labels
+from sash.spark.history import reached, since, told_since, unseen, whole_slices
+from sash.spark.labels import as_rows, with_labels
 from sash.spark.settings import Settings
 from sash.spark.stream import stream
 from sash.spark.tile_sink import TOLD
@@ -37,6 +38,8 @@ def windows(
     tie: str | None = None,
     empty: str = "drop",
     tz: str | None = None,
+    history: DataFrame | None = None,
+    history_until: Any = None,
 ) -> DataFrame:
     """Aggregate over windows [start, start + range), one every slide, for each key.
 
@@ -47,6 +50,9 @@ def windows(
     A list of ranges gives one row per key and end: `window_end`, then `{name}_{range}` for each. `empty="once"` also gives the first
     window of a key that has no row any more, with the results of nothing. With `tz`, range and slide are whole days, weeks or months
     there, and windows start at local midnights.
+
+    With `history`, a batch DataFrame of the same columns, rows before `history_until` count from there and the others from `df`: a
+    stream begins with the state that history leaves, and gives the windows that end after it, as batch over both does.
 
     Cost: independent of range / slide, but for the output.
 
@@ -71,6 +77,8 @@ def windows(
             tie=tie,
             empty=empty,
             tz=tz,
+            history=history,
+            since=since(df, history, history_until),
         ),
     )
 
@@ -91,6 +99,8 @@ def rolling(
     tie: str | None = None,
     at: DataFrame | None = None,
     at_time: str | None = None,
+    history: DataFrame | None = None,
+    history_until: Any = None,
 ) -> DataFrame:
     """Give every row the aggregations of its key's rows in each look-back: (t - period, t].
 
@@ -101,11 +111,16 @@ def rolling(
     With `at`, another table that has the key columns, every row of that one comes out instead, once, with the rows of `df` before
     its time `at_time`: [t - period, t) unless `closed` says otherwise, so that nothing from t on can leak into it.
 
+    With `history`, a batch DataFrame of the same columns, rows before `history_until` count from there and the others from `df`: a
+    stream begins with the state that history leaves, and gives the rows from then on, as batch over both does.
+
     >>> rolling(df, time="at", lookbacks=["1h", "1d"], key="card", aggs={"spent": agg.sum("amount")})  # doctest: +SKIP
     """
     labels = None
     if at is not None:
-        df, labels = with_labels(df, at, time=time, at_time=at_time, key=key, aggs=aggs, tie=tie)
+        rows = df
+        df, labels = with_labels(rows, at, time=time, at_time=at_time, key=key, aggs=aggs, tie=tie)
+        history = None if history is None else as_rows(history, like=df, rows=rows)
     elif at_time is not None:
         raise DefinitionError(f"at_time={at_time!r} names the time column of at=, which is missing. Add it, or drop at_time.")
     return _plan(
@@ -125,6 +140,8 @@ def rolling(
             max_ahead=max_ahead,
             tie=tie,
             labels=labels,
+            history=history,
+            since=since(df, history, history_until),
         ),
     )
 
@@ -139,6 +156,8 @@ def tiles(
     watermark: Any = None,
     tie: str | None = None,
     emit: str = "final",
+    history: DataFrame | None = None,
+    history_until: Any = None,
 ) -> DataFrame:
     """Cut time into slices of one grain and give each key's partials: what wheels are built from.
 
@@ -147,15 +166,26 @@ def tiles(
     slice comes out once, when the watermark reaches its end; with `emit="update"` as it stands, whenever rows came for it: what
     tile_sink(..., provisional=True) takes.
 
+    With `history_until`, rows before it are dropped and counted as seen, and the slices that end after it come out: for a store that
+    already has those before it, from `write_history`. Where it is within a slice, `history` has the rows of the slice's beginning.
+
     >>> tiles(df, time="at", grain="1 minute", key="zone", aggs={"fare": agg.mean("fare")})  # doctest: +SKIP
     """
     partials = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
-    out = windows(df, time=time, range=grain, aggs=partials, key=key, watermark=watermark, tie=tie, emit=emit)
+    asked: dict[str, Any] = {"time": time, "range": grain, "aggs": partials, "key": key, "watermark": watermark, "tie": tie, "emit": emit}
+    if history is None and history_until is not None:
+        whole_slices(history_until, grain)
+        history = df.sparkSession.createDataFrame([], df.schema)
+    out = windows(df, **asked, history=history, history_until=history_until)
     out = out.withColumnsRenamed({"window_start": "slice_start", "window_end": "slice_end"})
     return out.withMetadata("slice_end", {TOLD: emit}) if emit != "final" and df.isStreaming else out
 
 
 def _plan(df: DataFrame, definition: Definition) -> DataFrame:
     settings = Settings.read(df.sparkSession, definition.what)
-    rows = guarded(df, definition, settings).select(*map(quoted, definition.columns))
-    return (stream if definition.streaming else batch)(rows, definition, settings)
+    rows = unseen(guarded(df, definition, settings), definition, settings).select(*map(quoted, definition.columns))
+    if definition.streaming:
+        return stream(rows, definition, settings)
+    if definition.history is not None:
+        rows = rows.unionByName(reached(definition.history, definition.query).select(*map(quoted, definition.columns)))
+    return told_since(batch(rows, definition, settings), definition.query)

@@ -29,6 +29,7 @@ class Definition:
     streaming: bool
     delay: int | None  # of the watermark that we put on, in microseconds; None where the DataFrame brings one, and in batch
     max_ahead: MaxAhead | None = None
+    history: DataFrame | None = None  # rows from before the stream
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -79,12 +80,12 @@ class SparkColumns(Columns):
             raise DefinitionError(f"key={name!r} is a map, and maps can't be keys. Take an entry of it, or to_json() of it.")
 
 
-def define(what: str, df: DataFrame, *, time: str, watermark: Any, max_ahead: Any, **asked: Any) -> Definition:
+def define(what: str, df: DataFrame, *, time: str, watermark: Any, max_ahead: Any, history: DataFrame | None, **asked: Any) -> Definition:
     """Check the arguments of windows() or rolling()."""
     columns = SparkColumns(df)
     query = (define_windows if what == "windows" else define_rolling)(columns, time=time, streaming=df.isStreaming, **asked)
     delay = _watermark(df, time, watermark)
-    return Definition(what, query, df.isStreaming, delay, _max_ahead(df, columns, delay, max_ahead))
+    return Definition(what, query, df.isStreaming, delay, _max_ahead(df, columns, delay, max_ahead), history)
 
 
 def _watermark(df: DataFrame, time: str, watermark: Any) -> int | None:

@@ -48,3 +48,17 @@ def with_labels(
         F.lit(True).alias(MARK),
     )
     return rows.unionByName(marked), labels
+
+
+def as_rows(history: DataFrame, *, like: DataFrame, rows: DataFrame) -> DataFrame:
+    """Rows of history as they stand among labels: with the labels' columns null."""
+    return history.select(
+        *(
+            F.lit(False).alias(MARK)
+            if field.name == MARK
+            else F.col(quoted(field.name))
+            if field.name in rows.columns
+            else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in like.schema.fields
+        )
+    )

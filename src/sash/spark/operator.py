@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from sash.engine import Bucket, Query, bucket_of, commits_of
+from sash.engine import Bucket, Commit, Query, begun, bucket_of, commits_of
 from sash.errors import CheckpointMismatch
 from sash.spark.buckets import spark_hash
 from sash.spark.packing import operator_rows
@@ -61,6 +61,11 @@ class _Cache:
 _cache = _Cache()
 
 
+def header_of(bucket: Bucket, commit: Commit, number: int, buckets: int, timer: int = _NO_TIMER) -> Header:
+    """What stands before the meta value of a commit in the state."""
+    return Header(commit.version, timer, buckets, number, bucket.keys, bucket.slices, bucket.query.fingerprint())
+
+
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     """Feed the blobs of a bucket to its engine, emit what the watermark closed, keep the rest as state."""
 
@@ -92,15 +97,24 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         held, out = self._close(key, bucket, _NO_TIMER, timerValues.getCurrentWatermarkInMs())
         return operator_rows(self._results, (0, held.keys, held.slices), out)
 
+    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
+        """Take over the stored state that history gave a bucket, a blob a row: only in the first micro-batch of a query."""
+        due = timerValues.getCurrentWatermarkInMs() + 1
+        for number, blob in zip(initialState["id"], initialState["blob"], strict=True):
+            data = bytes(blob)
+            if number == META:
+                header, meta = Header.split(data)
+                self._handle.registerTimer(due)
+                data = header._replace(timer=due).pack() + meta
+            self._state.updateValue((int(number),), (data,))
+
     def close(self) -> None:
         pass
 
     def _open(self) -> tuple[Bucket, int]:
         state = self._state.getValue((META,))
         if state is None:
-            bucket = bucket_of(self._query)(self._query)
-            bucket.advance(0)  # where Spark's watermark stands before the first batch
-            return bucket, _NO_TIMER
+            return begun(self._query), _NO_TIMER
         data = bytes(state[0])
         header, meta = Header.split(data)
         if header.buckets != self._buckets:
@@ -139,15 +153,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             if timer != _NO_TIMER:
                 self._handle.deleteTimer(timer)
             self._handle.registerTimer(due)
-        header = Header(
-            version=commit.version,
-            timer=due,
-            buckets=self._buckets,
-            bucket=spark_hash(int(key[0])),  # in Spark 4.0 it is one of NumPy's
-            keys=bucket.keys,
-            slices=bucket.slices,
-            fingerprint=self._query.fingerprint(),
-        )
+        number = spark_hash(int(key[0]))  # in Spark 4.0 it is one of NumPy's
+        header = header_of(bucket, commit, number, self._buckets, due)
         self._state.updateValue((META,), (header.pack() + commit.meta,))
         if self._use_cache:
             _cache.put(header.version, bucket)

@@ -17,6 +17,7 @@ from sash.engine.live import COLUMN, live_of
 from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted
+from sash.spark.history import history_text, initial_state, told_since
 from sash.spark.operator import BucketProcessor
 from sash.spark.packing import COUNTERS, PACKED, is_plain, operator_schema, packer, unpack
 from sash.spark.settings import Settings
@@ -34,11 +35,12 @@ def stream(df: DataFrame, definition: Definition, settings: Settings) -> DataFra
     if definition.delay is not None:
         packed = packed.withWatermark("at", f"{definition.delay // 1000} milliseconds")
     packed = packed.observe(settings.metric("in"), F.sum("rows").alias("rows"), F.sum("null_times").alias("null_times"))
+    initial = None if definition.history is None else initial_state(definition.history, query, settings)
     processor = BucketProcessor(query, settings.buckets, settings.cache)
     results = (
         packed.select("bucket", "blob")
         .groupBy("bucket")
-        .transformWithStateInPandas(processor, spark_schema(operator_schema(schema)), definition.output_mode, "EventTime")
+        .transformWithStateInPandas(processor, spark_schema(operator_schema(schema)), definition.output_mode, "EventTime", initial)
     )
     late, keys, slices = COUNTERS
     results = results.observe(settings.metric("out"), F.sum(late).alias("late"), F.sum(keys).alias("keys"), F.sum(slices).alias("slices"))
@@ -46,8 +48,10 @@ def stream(df: DataFrame, definition: Definition, settings: Settings) -> DataFra
         out = results.filter(F.col(slices).isNull()).select(*map(quoted, schema.names))
     else:
         out = results.mapInArrow(unpack, spark_schema(schema))
+    out = told_since(out, query)
     chosen = {"packed": f"{_packed(definition)}, {settings.buckets} buckets"}
-    return noted(out, definition, {**chosen, "state": _state(definition), **_OTHERS})
+    begins = {} if query.since is None else {"history": history_text(query)}
+    return noted(out, definition, {**chosen, "state": _state(definition), **begins, **_OTHERS})
 
 
 _OTHERS = {
