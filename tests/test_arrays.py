@@ -148,7 +148,7 @@ def test_result_types_follow_from_aggregation_input_and_closed_alone():
 def test_arrow_columns_nulls_included():
     column = pa.array([1, None, 3], pa.int64())
     assert slide(column, agg=agg.sum(), size=2).tolist() == [1, 1, 3]
-    assert slide(pa.chunked_array([[1.5], [2.5]]), agg=agg.mean(), size=2).tolist() == [1.5, 2.0]
+    assert slide(pa.chunked_array([[1.5], [2.5]]), agg=agg.mean(), size=2).to_pylist() == [1.5, 2.0]
     stamps = pa.array([0, 1_000_000], pa.timestamp("us"))
     assert slide(pa.array([1, 2]), agg=agg.sum(), times=stamps, period="1s").tolist() == [1, 2]
 

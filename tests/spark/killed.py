@@ -2,7 +2,8 @@
 
     python killed.py SOURCE FOLDER POINT BATCH WHAT CACHE
 
-WHAT is windows, rolling, or spark, for Spark's own windows; CACHE is true or false. The points come in the order in which a
+WHAT is windows, rolling, history (look-backs with history behind them, from SOURCE/../history), or spark, for Spark's own windows;
+CACHE is true or false. The points come in the order in which a
 micro-batch passes them; `worker` kills only the Python worker of one task, once.
 """
 
@@ -25,6 +26,7 @@ FILES = {
     "the sink's log is written": "out/_spark_metadata/{batch}{ending}",
     "the commit is written": "checkpoint/commits/{batch}",
 }
+HISTORY_UNTIL = "2024-01-01 00:02:30"
 # In our own code, in a worker.
 CALLS = ("rows come to the map side", "a bucket is done", "the operator is done")
 POINTS = (*[*FILES][:2], *CALLS, *[*FILES][2:])
@@ -79,7 +81,7 @@ def watch(folder: str, point: str, batch: int) -> None:
         time.sleep(0.0002)  # between two looks: the file is written by the JVM, which tells nobody
 
 
-def define(what: str, df):
+def define(what: str, df, source: str):
     """The query."""
     from sash import agg
     from sash.spark import rolling, windows
@@ -92,6 +94,9 @@ def define(what: str, df):
         return counted.select("key", "window.start", "window.end", "n", "total", "high")
     asked = {"time": "at", "key": "key", "watermark": "20s"}
     asked["aggs"] = {"n": agg.count(), "total": agg.sum("value"), "high": agg.max("value")}
+    if what == "history":
+        past = df.sparkSession.read.schema(df.schema).parquet(str(Path(source).with_name("history")))
+        asked |= {"history": past, "history_until": HISTORY_UNTIL, "watermark": "400s"}
     return windows(df, range="60s", slide="10s", **asked) if what == "windows" else rolling(df, lookbacks=["60s"], **asked)
 
 
@@ -145,7 +150,7 @@ def main(source: str, folder: str, point: str, kill_at: int, what: str, cache: s
     spark = session(master=f"local[{cores},4]", **{"spark.sql.shuffle.partitions": 2, "spark.sash.cache": cache})
     rows = spark.readStream.schema("key string, at timestamp, value long").option("maxFilesPerTrigger", 1).parquet(source)
     query = (
-        define(what, rows)
+        define(what, rows, source)
         .writeStream.format("parquet")
         .trigger(availableNow=True)
         .option("checkpointLocation", f"{folder}/checkpoint")

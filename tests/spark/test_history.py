@@ -10,6 +10,7 @@ from sash.errors import DefinitionError
 from sash.spark import explain, metrics, read_state, rolling, tiles, windows
 from tests.spark.arrivals import EVENTS, arrival, cut, rows
 from tests.spark.conftest import at, seconds
+from tests.spark.test_restart import TOTALS, kill_at, run_killed
 
 pytestmark = pytest.mark.spark
 
@@ -165,3 +166,22 @@ def test_history_that_does_not_fit_is_refused_with_the_reason(stream, spark):
     ):
         with pytest.raises(DefinitionError, match=said):
             rolling(df.read(), lookbacks=["1h"], watermark="0s", history=history, history_until=until, **KEYED)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_stream_killed_in_its_first_micro_batch_begins_with_history_once(stream, spark, tmp_path, cache):
+    past, live, batches, _ = parts("killed")
+    source = stream(EVENTS, rows([*batches, [("end", 3_000.0, 0)]]))
+    stream(EVENTS, rows([past])).source.rename(source.source.with_name("history"))
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for point in ("rows come to the map side", "a bucket is done", "the state of a partition is written", "the sink's log is written"):
+        kill_at(source, folder, point, 0, "history", cache)
+    assert run_killed(source, folder, "worker", 0, "history", cache) == 0, (folder / "log").read_text()
+    out = [tuple(row) for row in spark.read.parquet(str(folder / "out")).collect()]
+    asked = {"time": "at", "key": "key", "aggs": TOTALS, "lookbacks": ["60s"]}
+    expected = rolling(stream(EVENTS, rows([past, live])).batch(), **asked).filter(f"at >= '{at(UNTIL)}'")
+    # A batch that the sink has when it is killed does not move the watermark, which is far behind here: nothing is late.
+    assert plain([out]) == plain([expected.collect()])

@@ -64,7 +64,7 @@ MUTATIONS = [
     Mutation("nulls of Polars become zeros", "containers/columns.py", "if values.null_count() else None", "if False else None"),
     Mutation(
         "integers beside nothing are rounded by slide",
-        "arrays.py",
+        "arrays/slides.py",
         'if fits == "rounded":',
         "if False:",
     ),
@@ -74,14 +74,14 @@ MUTATIONS = [
         "exact = all(type(value) is not int or -EXACT <= value <= EXACT for value in values)",
         "exact = True",
     ),
-    Mutation("integers that ranks pick are rounded", "arrays.py", "-int(array.min())) > EXACT:", "-int(array.min())) > 2**64:"),
+    Mutation("integers that ranks pick are rounded", "arrays/slides.py", "-int(array.min())) > EXACT:", "-int(array.min())) > 2**64:"),
     Mutation(
         "integers beyond 64 bits wrap",
         "swag/columns.py",
         'case "u" if len(array) and array.max() >= 2**63:',
         'case "u" if False:',
     ),
-    Mutation("slide() gives positions for float times", "arrays.py", "times_lost = agg.reads_time and", "times_lost = False and"),
+    Mutation("slide() gives positions for float times", "arrays/plan.py", "times_lost = agg.reads_time and", "times_lost = False and"),
     Mutation(
         "timedelta64 is taken for a plain integer",
         "time.py",
@@ -98,9 +98,12 @@ MUTATIONS = [
         "value if value.tzinfo else value.replace(tzinfo=dt.UTC)",
         "value.replace(tzinfo=dt.UTC)",
     ),
-    Mutation("tied times leave together in slides by count", "arrays.py", '{"ties": "keep"} if tree else {}', "{}"),
+    Mutation("tied times leave together in slides by count", "arrays/driven.py", '{"ties": "keep"} if tree else {}', "{}"),
     Mutation(
-        "slides by arrival hold the newest time where their end is open", "arrays.py", "if t == newest and not with_end:", "if False:"
+        "slides by arrival hold the newest time where their end is open",
+        "arrays/driven.py",
+        "if t == newest and not with_end:",
+        "if False:",
     ),
     Mutation(
         "a window chosen for integers takes floats",
@@ -108,7 +111,7 @@ MUTATIONS = [
         'options = {"integers_only": True}',
         "options = {}",
     ),
-    Mutation("a column of keys is read in another order", "arrays.py", "out[order] = found", "out[:] = found"),
+    Mutation("a column of keys is read in another order", "arrays/slides.py", "out[order] = found", "out[:] = found"),
 ]
 
 

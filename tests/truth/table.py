@@ -11,6 +11,7 @@ import pickle
 import random
 import sys
 import time
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,8 @@ import polars as pl
 
 import sash
 from sash import agg, slide, swag
+from sash.containers import objects
+from sash.swag.columns import results
 from sash.wheel import KeyedWheels, Wheel
 from tests.truth import held, model
 
@@ -91,6 +94,20 @@ def lowered(case: Case, got: Any) -> Any:
 def check(case: Case, what: str, got: Any, want: Any) -> None:
     if not model.same(lowered(case, got), want):
         raise AssertionError(f"{what}: {got!r}, want {want!r}\n{case.told}")
+
+
+def as_array(got: Any, parts: bool) -> Any:
+    """Results of any kind of container as slide() gives them for plain ones: a record that is no struct's stands for a named tuple."""
+
+    def named(x: Any) -> Any:
+        if isinstance(x, list):
+            return [*map(named, x)]
+        return namedtuple("Record", x)(*map(named, x.values())) if isinstance(x, dict) else x
+
+    def plain(x: Any) -> Any:
+        return {name: named(part) for name, part in x.items()} if parts and x is not None else named(x)
+
+    return got if isinstance(got, np.ndarray) else results([plain(x) for x in objects(got)])
 
 
 def check_array(case: Case, what: str, got: Any, wants: list[Any]) -> None:
@@ -325,7 +342,7 @@ def enter_slide(rng: random.Random, case: Case) -> None:
         except OverflowError:
             return
         raise AssertionError(f"slide({options}): {got!r}, want OverflowError\n{case.told}")
-    check_array(case, f"slide({options}, by={keys}, algorithm={algorithm})", ask(), wants)
+    check_array(case, f"slide({options}, by={keys}, algorithm={algorithm})", as_array(ask(), bool(case.aggregation.parts)), wants)
 
 
 def enter_keyed(rng: random.Random, case: Case) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sash import agg, slide, swag, window
+from sash.containers import objects
 from sash.wheel import KeyedWheels, Wheel
 
 BIG = 2**53 + 1  # no float64 is equal to it
@@ -41,7 +42,7 @@ def by_keyed_wheels(aggregation, values):
 
 
 def by_slide(aggregation, values):
-    return slide(values, agg=aggregation, size=3)[-1]
+    return objects(slide(values, agg=aggregation, size=3))[-1]
 
 
 def by_keyed(aggregation, values):

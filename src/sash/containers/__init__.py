@@ -5,7 +5,8 @@ objects. A table is asked for its columns by name. None of these libraries but N
 """
 
 from sash.containers.columns import NULLS, Column, column, plain, sized
+from sash.containers.given import given_back
 from sash.containers.moments import microseconds
 from sash.containers.tables import Table, objects, records, table
 
-__all__ = ["NULLS", "Column", "Table", "column", "microseconds", "objects", "plain", "records", "sized", "table"]
+__all__ = ["NULLS", "Column", "Table", "column", "given_back", "microseconds", "objects", "plain", "records", "sized", "table"]

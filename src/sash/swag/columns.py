@@ -81,6 +81,10 @@ class Items:
         self._records = any(map(_is_record_type, set(map(type, foreign))))
         self.count = self._table.rows if self._table is not None else len(self.values)
 
+    def name(self, aggregation: Aggregation) -> Any:
+        """Name what the aggregation looks at: a column of a table, or the one column there is; None if it has no name."""
+        return aggregation.column if self._table is not None else getattr(self.values, "name", None)
+
     def column(self, name: Any) -> Column:
         """Read the column that an aggregation names; items that are no records stand for themselves."""
         if self._table is not None:
@@ -113,6 +117,10 @@ class Items:
             if nulls is not None:
                 refused |= nulls
         return array, refused
+
+    def counted(self, part: Aggregation) -> Array | None:
+        """The values of the column that a count looks at, None where it counts the rows of a table."""
+        return None if self._table is not None and part.column is None else self.column(part.column).values
 
     def all_numbers(self, aggregation: Aggregation) -> list[Numbers] | None:
         """Read a column for every part, None if one of them takes Python."""
