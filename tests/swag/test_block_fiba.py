@@ -92,6 +92,38 @@ def test_native_windows_agree_with_fiba_on_a_long_walk(make, seed):
             assert ours.items() == theirs.items()
 
 
+@pytest.mark.parametrize("make", [agg.sum, agg.first, agg.last, agg.max])
+@pytest.mark.parametrize("delay", [0, 3, 40, 700])
+def test_a_short_window_is_a_range_of_the_long_one_wherever_late_items_fall(make, delay):
+    # The long window holds the newest 2,000 times, the short one the newest 900 of them. Every second item comes `delay` places late.
+    rng = random.Random(delay)
+    ours, theirs = BlockFiba(make(), dtype="int64"), Fiba(make(), dtype="int64")
+    for now in range(0, 12_000, 2):
+        value = rng.randint(-99, 99)
+        for w in (ours, theirs):
+            w.insert(value, now)
+            w.insert(-value, now - 2 * delay + 1)
+            w.bulk_evict(now - 2000)
+        assert ours.query(now - 900, now) == theirs.query(now - 900, now)
+        if rng.random() < 0.1:
+            start = now - rng.randint(0, 2000)
+            assert ours.query(start, start + 500) == theirs.query(start, start + 500)
+        if now % 500 == 0:
+            ours.check()
+            starts = [now - k for k in (1900, 900, 30, 900)]
+            assert list(ours.query_many(starts, [now] * 4)) == list(theirs.query_many(starts, [now] * 4))
+
+
+def test_a_range_leaves_the_gap_open():
+    w = BlockFiba(agg.sum(), dtype="int64")
+    w.bulk_insert(np.ones(4000, dtype=np.int64), np.arange(0, 40_000, 10))
+    for t in range(20_001, 20_009):
+        w.insert(1, t)
+        assert w.query(19_000, 50_000) == w.query() - 1900
+        assert w.query(19_000, 30_000) == 1101 + t - 20_000
+        w.check()
+
+
 # --- what went wrong elsewhere
 
 

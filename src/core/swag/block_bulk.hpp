@@ -16,26 +16,27 @@ namespace sash {
 template <Monoid M, class Key, int LeafCap, int Fan>
 std::size_t BlockFiba<M, Key, LeafCap, Fan>::bulk_evict(const Key& key) {
   std::size_t was = size_;
-  reclaim(4);
+  if (!tree_.dead.empty()) tree_.reclaim(4);
   if (size_ == 0 || key < oldest()) return 0;
+  if (tree_.lo + 1 < spines_.turn && key < tree_.head->t[tree_.lo + 1]) return evict(), 1;
   if (!(key < youngest_)) {
-    this->bury(height_ ? static_cast<void*>(this->root()) : head_, height_);
-    head_ = tail_ = nullptr;
+    tree_.bury(tree_.top(), tree_.height);
+    tree_.head = tree_.tail = nullptr;
     forget_all();
     return was;
   }
-  int p = block::upper(*head_, lo_, key);
-  if (p < turn_) {
-    forget(lo_, p);
-    size_ -= static_cast<std::size_t>(p - lo_);
-    lo_ = p;
+  int p = tree_.upper(tree_.head, key);
+  if (p < spines_.turn) {
+    spines_.forget(tree_, tree_.lo, p);
+    size_ -= static_cast<std::size_t>(p - tree_.lo);
+    tree_.lo = p;
     return was - size_;
   }
   Tear<M> tear(torn_);
-  if (height_ == 0 || key < spine_[1].left->key[1]) {
-    head_->release(lo_, p, one());
-    size_ -= static_cast<std::size_t>(p - lo_);
-    lo_ = p;
+  if (tree_.height == 0 || key < tree_.behind_first(1)) {
+    tree_.head->release(tree_.lo, p, tree_.one());
+    size_ -= static_cast<std::size_t>(p - tree_.lo);
+    tree_.lo = p;
     next_head();
   } else {
     cut(key);
@@ -46,15 +47,16 @@ std::size_t BlockFiba<M, Key, LeafCap, Fan>::bulk_evict(const Key& key) {
 
 template <Monoid M, class Key, int LeafCap, int Fan>
 void BlockFiba<M, Key, LeafCap, Fan>::cut(const Key& key) {
+  asked_.forget();
   if (gap_.path.left) close_gap();  // the counts of its path are among what it owes
-  std::int64_t gone = head_->n - lo_;
-  int level = 1, height = height_;
-  for (; level < height_ && !(key < spine_[level + 1].left->key[1]); ++level)
-    gone += this->count(spine_[level].left, 1, spine_[level].left->n);
-  probe_.visit(static_cast<std::size_t>(2 * level));
-  Inner* node = spine_[level].left;
+  std::int64_t gone = tree_.head->n - tree_.lo;
+  int level = 1, height = tree_.height;
+  for (; level < tree_.height && !(key < tree_.behind_first(level + 1)); ++level)
+    gone += tree_.count(tree_.finger[level].left, 1, tree_.finger[level].left->n);
+  tree_.probe.visit(static_cast<std::size_t>(2 * level));
+  Inner* node = tree_.finger[level].left;
   // A gap beyond the root's first child is reached by a change of the root only.
-  if (level == height_ || node->n - block::child_of(*node, key) <= Inner::least) close_gap();
+  if (level == tree_.height || node->n - block::child_of(*node, key) <= Inner::least) close_gap();
 
   Path path;
   path.left = true;
@@ -63,37 +65,37 @@ void BlockFiba<M, Key, LeafCap, Fan>::cut(const Key& key) {
   Leaf* leaf = nullptr;
   for (bool spine = true; !leaf; spine = false) {
     int i = block::child_of(*node, key);
-    gone += this->count(node, spine ? 1 : 0, i);
-    for (int k = 0; k < i; ++k) this->bury(node->child[k], level - 1);
-    block::close(*node, 0, i, one());
-    spine_[level].left = node;
+    gone += tree_.count(node, spine ? 1 : 0, i);
+    for (int k = 0; k < i; ++k) tree_.bury(node->child[k], level - 1);
+    block::close(*node, 0, i, tree_.one());
+    tree_.finger[level].left = node;
     path.at[level] = {node, 0};
-    this->touch(path, node, level);
+    tree_.touch(path, node, level);
     void* down = node->child[0];
-    if (level < height_ && node->n <= Inner::least) {
-      climb(path, level + 1);
+    if (level < tree_.height && node->n <= Inner::least) {
+      tree_.climb(path, level + 1);
       Inner* parent = path.at[level + 1].node;
-      bool merged = this->level_out(path, parent, 0, level);
-      this->touch(path, parent, level + 1);
+      bool merged = level_out(path, parent, 0, level);
+      tree_.touch(path, parent, level + 1);
       if (merged) settle(path, level + 1);
-    } else if (level == height_ && node->n == 1) {
-      this->wither(path);
+    } else if (level == tree_.height && node->n == 1) {
+      wither(path);
     }
     if (--level > 0)
       node = static_cast<Inner*>(down);
     else
       leaf = static_cast<Leaf*>(down);
   }
-  head_ = leaf;
-  lo_ = block::upper(*leaf, 0, key);
-  size_ -= static_cast<std::size_t>(gone + lo_);
-  leaf->release(0, lo_, one());
-  if (lo_ == leaf->n) {
-    this->free_leaf(leaf);
-    block::close(*path.at[1].node, 0, 1, one());
+  tree_.head = leaf;
+  tree_.lo = block::upper(*leaf, 0, key);
+  size_ -= static_cast<std::size_t>(gone + tree_.lo);
+  leaf->release(0, tree_.lo, tree_.one());
+  if (tree_.lo == leaf->n) {
+    tree_.free_leaf(leaf);
+    block::close(*path.at[1].node, 0, 1, tree_.one());
     settle(path, 1);
   }
-  if (height_ != height) this->touch_all(path);
+  if (tree_.height != height) tree_.touch_all(path);
   mend(path);
 }
 
@@ -114,9 +116,11 @@ class BulkInsert {
     std::size_t late =
         w_.size_ == 0 ? 0 : static_cast<std::size_t>(std::upper_bound(keys_.begin(), keys_.end(), w_.youngest_) - keys_.begin());
     std::size_t done = 0;
-    Rollback tear(w_.monoid_, [&] { w_.torn_ |= done > 0; });
-    if (late > 1) {
-      insert_late(late);
+    Rollback tear(w_.tree_.monoid, [&] { w_.torn_ |= done > 0; });
+    // A few go in one by one: they may fall into the gap, which a bulk would close.
+    while (done < late && (late - done <= few || w_.gap_.takes(keys_[done]))) w_.insert(keys_[done], partials_[done]), ++done;
+    if (done < late) {
+      insert_late(done, late);
       done = late;
     }
     for (; done < keys_.size(); ++done) w_.insert(keys_[done], partials_[done]);
@@ -124,30 +128,32 @@ class BulkInsert {
   }
 
  private:
-  // The first `n` of the batch, none of them younger than the window.
-  void insert_late(std::size_t n) {
-    Tear tear = w_.tear();
+  static constexpr std::size_t few = 16;
+
+  // Keys [from, to), none of them younger than the window.
+  void insert_late(std::size_t from, std::size_t to) {
+    Tear<decltype(w_.tree_.monoid)> tear(w_.torn_);
     w_.close_gap();
+    w_.asked_.forget();
     typename Window::Path path;
     int level = 0;
-    for (; level < w_.height_; ++level) {
-      const auto& above = w_.spine_[level + 1];
-      if (!(keys_[0] < above.right->key[above.right->n - 1])) break;
-      if ((path.left = keys_[n - 1] < above.left->key[1])) break;
-      w_.probe_.visit(2);
+    for (; level < w_.tree_.height; ++level) {
+      if (!(keys_[from] < w_.tree_.before_last(level + 1))) break;
+      if ((path.left = keys_[to - 1] < w_.tree_.behind_first(level + 1))) break;
+      w_.tree_.probe.visit(2);
     }
     path.top = 0;
-    w_.climb(path, level);
-    bool root = level == w_.height_;
+    w_.tree_.climb(path, level);
+    bool root = level == w_.tree_.height;
     if (path.left || root) path.left_from = 0;
     if (!path.left || root) path.right_from = 0;
     path.high = level;
     Brood brood;
     if (level)
-      grow(path.at[level].node, level, 0, n, brood);
+      grow(path.at[level].node, level, from, to, brood);
     else
-      grow(path.left ? w_.head_ : w_.tail_, 0, n, brood);
-    if (!brood.empty()) w_.refresh(path, w_.adopt(path, level + 1, brood));
+      grow(path.left ? w_.tree_.head : w_.tree_.tail, from, to, brood);
+    if (!brood.empty()) w_.tree_.refresh(path, w_.adopt(path, level + 1, brood));
     w_.mend(path);
     tear.mend();
   }
@@ -160,7 +166,7 @@ class BulkInsert {
     };
     std::vector<Extra> extras;
     std::size_t more = 0;
-    w_.probe_.visit();
+    w_.tree_.probe.visit();
     while (from < to) {
       int i = child_of(*node, keys_[from]);
       std::size_t end = to;
@@ -171,9 +177,9 @@ class BulkInsert {
         grow(static_cast<Inner*>(node->child[i]), level - 1, from, end, brood);
       else
         grow(static_cast<Leaf*>(node->child[i]), from, end, brood);
-      bool left = node->child[i] == (level > 1 ? static_cast<void*>(w_.spine_[level - 1].left) : w_.head_);
-      bool right = node->child[i] == (level > 1 ? static_cast<void*>(w_.spine_[level - 1].right) : w_.tail_);
-      if (!left && !(right && brood.empty())) w_.sum_up(node, i, level);
+      bool left = node->child[i] == w_.tree_.left_end(level - 1);
+      bool right = node->child[i] == w_.tree_.right_end(level - 1);
+      if (!left && !(right && brood.empty())) w_.tree_.sum_up(node, i, level);
       if (!brood.empty()) {
         more += brood.size();
         extras.push_back({i, std::move(brood)});
@@ -181,21 +187,21 @@ class BulkInsert {
       from = end;
     }
     if (more == 0) return;
-    Brood& all = w_.scratch(level);
+    Brood& all = w_.tree_.scratch(level);
     all.clear();
     auto extra = extras.begin();
     for (int i = 0; i < node->n; ++i) {
-      all.push_back(w_.get(node, i));
+      all.push_back(w_.tree_.get(node, i));
       if (extra == extras.end() || extra->behind != i) continue;
       for (auto& c : extra->brood) all.push_back(std::move(c));
       ++extra;
     }
-    w_.deal(node, level, all, siblings, 0);
+    w_.tree_.deal(node, level, all, siblings, 0);
   }
 
   void grow(Leaf* leaf, std::size_t from, std::size_t to, Brood& siblings) {
-    if (leaf == w_.head_) w_.settle_head();
-    w_.probe_.visit();
+    if (leaf == w_.tree_.head) w_.spines_.settle_head(w_.tree_);
+    w_.tree_.probe.visit();
     times_.clear();
     values_.clear();
     int i = 0;
@@ -212,23 +218,24 @@ class BulkInsert {
     int n = static_cast<int>(times_.size()), fill = Leaf::cap * 3 / 4;
     w_.size_ += static_cast<std::size_t>(n - leaf->n);
     int parts = n <= Leaf::cap ? 1 : (n + fill - 1) / fill;
-    bool tail = leaf == w_.tail_;
-    w_.probe_.restructure(static_cast<std::size_t>(parts - 1));
+    bool tail = leaf == w_.tree_.tail;
+    w_.tree_.probe.restructure(static_cast<std::size_t>(parts - 1));
     for (int part = 0, begin = 0; part < parts; ++part) {
       auto end = static_cast<int>(static_cast<std::int64_t>(n) * (part + 1) / parts);
-      Leaf* into = part ? w_.new_leaf() : leaf;
+      Leaf* into = part ? w_.tree_.new_leaf() : leaf;
       std::copy(times_.begin() + begin, times_.begin() + end, into->t);
       std::move(values_.begin() + begin, values_.begin() + end, into->v.at);
-      into->release(end - begin, std::max(end - begin, into->n), w_.one());
+      into->release(end - begin, std::max(end - begin, into->n), w_.tree_.one());
       into->n = end - begin;
-      if (part) siblings.push_back({into->t[0], into, into->n, tail && part == parts - 1 ? w_.one() : w_.fold(into, 0, into->n)});
+      if (part)
+        siblings.push_back({into->t[0], into, into->n, tail && part == parts - 1 ? w_.tree_.one() : w_.tree_.fold(into, 0, into->n)});
       begin = end;
     }
   }
 
   void push(const Key& key, Partial v) {
     if (!times_.empty() && times_.back() == key) {
-      values_.back() = w_.combine(values_.back(), v);
+      values_.back() = w_.tree_.combine(values_.back(), v);
     } else {
       times_.push_back(key);
       values_.push_back(std::move(v));

@@ -8,14 +8,14 @@
 //              bulk_evict O(log m) amortised, O(log n) worst; bulk_insert O(log d + m (1 + log(d / m))) amortised
 //   space      n partials in leaves, at most 4 n when every leaf is a quarter full; n / 48 or so in inner nodes; 2 leaves of partials
 //
-//   block_nodes   leaves of LeafCap entries, inner nodes of Fan children; partials of children lie in their parent
-//   block_tree    fingers at both ends, the partials beside the spines, search from the nearer end
-//   block_shape   splits, merges, and subtrees that were cut off
-//   block_late    inserts and evictions anywhere, and a third finger that roams: the gap
-//   block_bulk, block_range, block_check
+//   Its parts:                                                            What is done with them:
+//   tree_     block_nodes, block_tree: blocks, fingers at both ends         block_late    inserts and evictions anywhere
+//   spines_   block_spines: the partials beside the spines and in the ends  block_shape   splits, merges, roots that come and go
+//   gap_      block_gap: a third finger that roams                          block_bulk, block_range, block_check
+//   asked_    block_asked: a fourth, where ranges begin
 //
-//       suffixes_[lo_]           before_              after_
-//       | head_ and left spine | ... up to the gap >< from the gap to the end ... |
+//       suffixes[lo]             before                after
+//       | head and left spine | ... up to the gap >< from the gap to the end ... |
 //
 //   FiBA's idea, fingers and partials that depend on place, in another shape. An append is one combine, an eviction of the oldest
 //   one increment, an insert into the gap a shift and one combine, wherever it is.
@@ -24,13 +24,14 @@
 //   I2  all leaves have the same depth; a leaf that is not the head or tail has at least LeafCap / 4 entries, an inner node that
 //       is not the root at least Fan / 4 (and 2) children, the root at least 2
 //   I3  a child off the spines has its partial and its number of entries in its parent, unless it is an ancestor of a gap in debt
-//   I4  spine_ names the spines' nodes and holds the partials beside them, unless a gap in debt lies below
-//   I5  suffixes_[i] is the head from i to turn_, then, if there are inner nodes, all that hangs from the left spine below the root
-//   I6  prefixes_[i] is the tail up to i, for i < known_
-//   I7  suffixes_[lo_] before_ after_ is the window; closed, after_ is the tail and before_ lies between
+//   I4  the fingers are the spines' nodes, and spines_ holds the partials beside them, unless a gap in debt lies below
+//   I5  suffixes[i] is the head from i to turn, then, if there are inner nodes, all that hangs from the left spine below the root
+//   I6  prefixes[i] is the tail up to i, for i < known
+//   I7  suffixes[lo] before after is the window; closed, after is the tail and before lies between
 //   I8  the gap lies between low (the entry before it, in its leaf) and high, not in the head; where its path leaves the left
-//       spine below the root, I5's suffixes end there, and before_ begins
+//       spine below the root, I5's suffixes end there, and before begins
 //   I9  every node is in the tree, dead or free; size_ counts the entries
+//   I10 asked_, where it is set, holds its leaf from each entry on up to the gap, or up to the youngest entry where none is open
 
 #pragma once
 
@@ -41,7 +42,7 @@
 
 #include "../archive.hpp"
 #include "../check.hpp"
-#include "block_late.hpp"
+#include "block_asked.hpp"
 
 namespace sash {
 
@@ -60,49 +61,54 @@ inline constexpr bool costly = !std::is_trivially_copyable_v<typename M::Partial
 }  // namespace block
 
 template <Monoid M, class Key = Time, int LeafCap = block::costly<M> ? 16 : 64, int Fan = block::costly<M> ? 8 : 16>
-class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
-  using Base = block::Late<M, Key, LeafCap, Fan>;
-  using typename Base::Brood;
-  using typename Base::Inner;
-  using typename Base::Leaf;
-  using typename Base::Path;
-  using typename Base::Spine;
+class BlockFiba {
+  using Tree = block::Tree<M, Key, LeafCap, Fan>;
+  using Spines = block::Spines<Tree>;
+  using Gap = block::Gap<Tree, Key>;
+  using Asked = block::Asked<Tree, Key>;
+  using Leaf = typename Tree::Leaf;
+  using Inner = typename Tree::Inner;
+  using Path = typename Tree::Path;
+  using Brood = typename Tree::Brood;
+
+  // Where combine may throw, ranges keep no finger: an insert would have one more step to take back.
+  static constexpr bool asks = !may_throw<M>;
 
  public:
   using Partial = typename M::Partial;
   using KeyType = Key;
-
   using Pools = block::Pools<Leaf, Inner>;
 
-  explicit BlockFiba(M monoid) : Base(std::move(monoid)) {}
+  explicit BlockFiba(M monoid) : BlockFiba(std::move(monoid), nullptr) {}
   // A window among many that take their nodes from the same pools, which outlive it.
-  BlockFiba(M monoid, Pools& shared) : Base(std::move(monoid), &shared) {}
+  BlockFiba(M monoid, Pools& shared) : BlockFiba(std::move(monoid), &shared) {}
   BlockFiba(BlockFiba&&) = default;
   BlockFiba& operator=(BlockFiba&&) = default;
   ~BlockFiba() {
-    if (pools_.shared()) give_back();
+    if (tree_.pools.shared()) give_back();
   }
 
   // Equal keys combine: the stored entry, then the new one.
   void insert(const Key& key, Partial v) {
     if (size_ == 0) return begin(key, std::move(v));
     if (youngest_ < key) {
-      if (tail_->n == LeafCap) return extend(key, std::move(v));
+      if (tree_.tail->n == LeafCap) return extend(key, std::move(v));
       append(key, std::move(v));
-    } else if (gap_.open && !(key < gap_.low) && key < gap_.high && gap_.leaf->n < LeafCap) {
-      this->fill(key, std::move(v));
-    } else if (key == youngest_ && tail_->n > tail_start()) {
+    } else if (gap_.takes(key) && gap_.leaf->n < LeafCap) {
+      if (asks && asked_.set) asked_.take_in(tree_, v);
+      size_ += gap_.fill(tree_, spines_, key, std::move(v));
+    } else if (key == youngest_ && tree_.tail->n > spines_.tail_start(tree_)) {
       repeat(v);
     } else {
-      this->late(key, std::move(v));
+      late(key, std::move(v));
     }
   }
 
   // The oldest entry.
   void evict() {
-    if (lo_ + 1 < turn_) {
-      forget(lo_, lo_ + 1);
-      ++lo_;
+    if (tree_.lo + 1 < spines_.turn) {
+      spines_.forget(tree_, tree_.lo, tree_.lo + 1);
+      ++tree_.lo;
       --size_;
     } else {
       evict_last_of_head();
@@ -114,12 +120,12 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
     if (size_ == 0 || key < oldest() || youngest_ < key) return false;
     if (key == oldest()) return evict(), true;
     Path path;
-    Leaf* leaf = find(key, path);
-    int p = block::lower(*leaf, leaf == head_ ? lo_ : 0, key);
+    Leaf* leaf = tree_.find(key, path);
+    int p = tree_.lower(leaf, key);
     if (p == leaf->n || !(leaf->t[p] == key)) return false;
     close_gap();
     Tear<M> tear(torn_);
-    this->erase(path, p);
+    erase(path, p);
     tear.mend();
     return true;
   }
@@ -143,7 +149,7 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
     bulk_insert(keys, partials);
   }
 
-  Partial query() const { return combine(combine(suffixes_[lo_], before_), after_); }
+  Partial query() const { return tree_.combine(tree_.combine(spines_.suffixes[tree_.lo], gap_.before), gap_.after); }
 
   // Entries with from <= key <= to.
   Partial query(const Key& from, const Key& to) { return block::Range<BlockFiba>(*this).query(from, to); }
@@ -154,64 +160,35 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   }
 
   // The first key at or after this one, null where there is none.
-  const Key* first_from(const Key& key) const {
-    if (size_ == 0 || youngest_ < key) return nullptr;
-    Path path;
-    Leaf* leaf = find(key, path);
-    int p = block::lower(*leaf, leaf == head_ ? lo_ : 0, key);
-    if (p < leaf->n) return &leaf->t[p];
-    for (int level = 1;; ++level) {  // the next leaf: there is one, for the youngest is not before key
-      climb(path, level);
-      auto [node, i] = path.at[level];
-      if (i + 1 == node->n) continue;
-      void* next = node->child[i + 1];
-      while (--level > 0) next = static_cast<Inner*>(next)->child[0];
-      return &static_cast<Leaf*>(next)->t[0];
-    }
-  }
+  const Key* first_from(const Key& key) const;
 
   // The key of the entry n places before that of this key, or the oldest where there are fewer; key is in the window.
-  Key before(const Key& key, std::size_t n) {
-    close_gap();
-    Path path;
-    Leaf* leaf = find(key, path);
-    int first = leaf == head_ ? lo_ : 0, p = block::lower(*leaf, first, key);
-    auto there = static_cast<std::size_t>(p - first);
-    if (there >= n) return leaf->t[p - static_cast<int>(n)];
-    n -= there;
-    if (leaf == head_) return oldest();
-    for (int level = 1;; ++level) {
-      climb(path, level);
-      auto [node, i] = path.at[level];
-      for (int j = i - 1; j >= 0; --j)
-        if (!passes(node, j, level, n)) return nth_last(node->child[j], level - 1, n);
-      if (node == spine_[level].left) return oldest();
-    }
-  }
+  Key before(const Key& key, std::size_t n);
 
   std::size_t size() const { return size_; }
   const Key& oldest() const {
     if (may_throw<M> && torn_) return youngest_;  // the head may be gone
-    return head_->t[lo_];
+    return tree_.head->t[tree_.lo];
   }
   const Key& youngest() const { return youngest_; }
   bool torn() const { return torn_; }
-  const ProbeOf<M>& probe() const { return probe_; }
+  const ProbeOf<M>& probe() const { return tree_.probe; }
   // Without nodes from pools that others use too.
   std::size_t bytes() const {
-    std::size_t nodes = pools_.shared() ? 0 : pools_->leaves.bytes() + pools_->inners.bytes();
-    return nodes + sizeof(*this) + 2 * LeafCap * sizeof(Partial) + spine_.capacity() * sizeof(Spine);
+    std::size_t nodes = tree_.pools.shared() ? 0 : tree_.pools->leaves.bytes() + tree_.pools->inners.bytes();
+    return nodes + sizeof(*this) + 2 * LeafCap * sizeof(Partial) +
+           spines_.at.capacity() * (sizeof(typename Spines::Level) + sizeof(typename Tree::Finger));
   }
 
   void clear() {
-    if (pools_.shared()) {
+    if (tree_.pools.shared()) {
       give_back();
     } else {
-      dead_.clear();
-      pools_->leaves.clear();
-      pools_->inners.clear();
+      tree_.dead.clear();
+      tree_.pools->leaves.clear();
+      tree_.pools->inners.clear();
     }
-    head_ = tail_ = nullptr;
+    tree_.head = tree_.tail = nullptr;
     forget_all();
     torn_ = false;
   }
@@ -219,12 +196,12 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   template <class Visit>
   void for_each(Visit visit) const {
     if (size_ == 0) return;
-    this->each_leaf(height_ ? static_cast<const void*>(this->root()) : head_, height_, [&](const Leaf* leaf) {
-      for (int i = leaf == head_ ? lo_ : 0; i < leaf->n; ++i) visit(leaf->t[i], leaf->v[i]);
+    tree_.each_leaf(tree_.top(), tree_.height, [&](const Leaf* leaf) {
+      for (int i = tree_.first(leaf); i < leaf->n; ++i) visit(leaf->t[i], leaf->v[i]);
     });
   }
 
-  // Verifies I1 to I9; `same` compares two partials.
+  // Verifies I1 to I10; `same` compares two partials.
   template <class Same>
   void check(Same same) const {
     block::Checker<BlockFiba>(*this).run(same);
@@ -249,147 +226,122 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
   friend class block::BulkInsert<BlockFiba>;
   friend class block::Checker<BlockFiba>;
 
-  using Base::after_, Base::before_, Base::climb, Base::close_gap, Base::combine, Base::dead_, Base::find, Base::find_end, Base::fold;
-  using Base::forget, Base::gap_, Base::head_, Base::height_, Base::known_, Base::learn_prefixes, Base::lo_, Base::mend;
-  using Base::monoid_, Base::one, Base::pools_, Base::prefix, Base::prefixes_, Base::probe_, Base::reclaim, Base::settle, Base::size_,
-      Base::spine_;
-  using Base::suffix, Base::suffixes_, Base::tail_, Base::tail_late_, Base::tail_start, Base::torn_, Base::turn_, Base::youngest_;
-
-  // Whether the entry n places before the end of child j lies before that child: n is then counted from where the child begins.
-  // The count of a child on the left spine is not kept; nothing lies before it.
-  bool passes(Inner* node, int j, int level, std::size_t& n) const {
-    probe_.visit();
-    if (node->child[j] == (level > 1 ? static_cast<void*>(spine_[level - 1].left) : head_)) return false;
-    auto count = static_cast<std::size_t>(node->count[j]);
-    if (count >= n) return false;
-    n -= count;
-    return true;
-  }
-
-  Key nth_last(void* node, int level, std::size_t n) const {
-    for (; level > 0; --level) {
-      auto* inner = static_cast<Inner*>(node);
-      int j = inner->n - 1;
-      while (passes(inner, j, level, n)) --j;
-      node = inner->child[j];
-    }
-    auto* leaf = static_cast<Leaf*>(node);
-    int first = leaf == head_ ? lo_ : 0;
-    return static_cast<std::size_t>(leaf->n - first) >= n ? leaf->t[leaf->n - static_cast<int>(n)] : leaf->t[first];
-  }
+  BlockFiba(M monoid, Pools* shared)
+      : tree_(std::move(monoid), shared), spines_(tree_.one(), LeafCap), gap_(tree_.one()), asked_(tree_.one()) {}
 
   void give_back() {
-    if (head_) this->bury(height_ ? static_cast<void*>(this->root()) : head_, height_);
-    head_ = nullptr;
-    reclaim(std::numeric_limits<int>::max());
+    if (tree_.head) tree_.bury(tree_.top(), tree_.height);
+    tree_.head = nullptr;
+    tree_.reclaim(std::numeric_limits<int>::max());
   }
 
   // ---- in order
 
   void begin(const Key& key, Partial v) {
-    if (!head_) head_ = tail_ = this->new_leaf();
-    head_->t[0] = youngest_ = key;
-    head_->v[0] = v;
-    suffixes_[0] = std::move(v);
-    head_->n = turn_ = known_ = 1;
-    lo_ = 0;
+    if (!tree_.head) tree_.head = tree_.tail = tree_.new_leaf();
+    tree_.head->t[0] = youngest_ = key;
+    tree_.head->v[0] = v;
+    spines_.suffixes[0] = std::move(v);
+    tree_.head->n = spines_.turn = spines_.known = 1;
+    tree_.lo = 0;
     size_ = 1;
   }
 
   void append(const Key& key, Partial v) {
-    Partial sum = combine(after_, v);
-    int n = tail_->n;
-    tail_->t[n] = youngest_ = key;
-    tail_->v[n] = std::move(v);
-    if (known_ == n) {  // false while the gap is open
-      prefixes_[n] = sum;
-      known_ = n + 1;
+    if (asks && asked_.set && !gap_.open) asked_.take_in(tree_, v);
+    Partial sum = tree_.combine(gap_.after, v);
+    int n = tree_.tail->n;
+    tree_.tail->t[n] = youngest_ = key;
+    tree_.tail->v[n] = std::move(v);
+    if (spines_.known == n) {  // false while the gap is open
+      spines_.prefixes[n] = sum;
+      spines_.known = n + 1;
     }
-    after_ = std::move(sum);
-    tail_->n = n + 1;
+    gap_.after = std::move(sum);
+    tree_.tail->n = n + 1;
     ++size_;
   }
 
   // The youngest entry again.
   void repeat(const Partial& v) {
-    int last = tail_->n - 1;
-    Partial sum = combine(after_, v);
-    tail_->v[last] = combine(tail_->v[last], v);
-    if (known_ > last) prefixes_[last] = sum;
-    after_ = std::move(sum);
+    if (asks && asked_.set && !gap_.open) asked_.take_in(tree_, v);
+    int last = tree_.tail->n - 1;
+    Partial sum = tree_.combine(gap_.after, v);
+    tree_.tail->v[last] = tree_.combine(tree_.tail->v[last], v);
+    if (spines_.known > last) spines_.prefixes[last] = sum;
+    gap_.after = std::move(sum);
   }
 
   // An append when the tail is full: a new tail beside it.
   void extend(const Key& key, Partial v) {
-    if (height_ == 0 && lo_ >= LeafCap / 4) {
-      this->settle_head();
+    if (tree_.height == 0 && tree_.lo >= LeafCap / 4) {
+      spines_.settle_head(tree_);
       return append(key, std::move(v));
     }
     close_gap();
-    if (height_ && !tail_late_ && spine_[1].right->n < Fan) return extend_in_place(key, std::move(v));
+    if (asks && asked_.set) asked_.take_in(tree_, v);
+    if (tree_.height && !tail_late_ && tree_.finger[1].right->n < Fan) return extend_in_place(key, std::move(v));
     Tear<M> tear(torn_);
     Path path;
-    find_end(height_ == 0, path);
-    if (height_ == 0) this->settle_head();
-    Leaf* tail = this->new_leaf();
+    tree_.find_end(tree_.height == 0, path);
+    if (tree_.height == 0) spines_.settle_head(tree_);
+    Leaf* tail = tree_.new_leaf();
     // Where inserts come a little late, the newest quarter goes along: the next late ones find it in the new tail.
-    if (tail_late_) block::pour(*tail_, *tail, -LeafCap / 4, one());
+    if (tail_late_) block::pour(*tree_.tail, *tail, -LeafCap / 4, tree_.one());
     block::open(*tail, tail->n, 1);
     tail->t[tail->n - 1] = youngest_ = key;
     tail->v[tail->n - 1] = std::move(v);
     ++size_;
-    this->grow(path, tail, true);
+    grow(path, tail, true);
     tail_late_ = false;
     tear.mend();
   }
 
   // The same with room in the parent: two combines, done before anything changes.
   void extend_in_place(const Key& key, Partial v) {
-    Spine& s = spine_[1];
-    Inner* node = s.right;
+    auto& s = spines_.at[1];
+    Inner* node = tree_.finger[1].right;
     int n = node->n;
-    Partial folded = n - 1 > (height_ == 1 ? 1 : 0) ? combine(s.right_fold, after_) : after_;
-    Partial rest = height_ == 1 ? folded : combine(spine_[2].right_rest, folded);
-    Leaf* tail = this->new_leaf();
+    Partial folded = n - 1 > (tree_.height == 1 ? 1 : 0) ? tree_.combine(s.right_fold, gap_.after) : gap_.after;
+    Partial rest = tree_.height == 1 ? folded : tree_.combine(spines_.at[2].right_rest, folded);
+    Leaf* tail = tree_.new_leaf();
     tail->t[0] = youngest_ = key;
     tail->v[0] = v;
     tail->n = 1;
-    node->agg[n - 1] = std::move(after_);
-    node->count[n - 1] = tail_->n;
+    node->agg[n - 1] = std::move(gap_.after);
+    node->count[n - 1] = tree_.tail->n;
     node->key[n] = key;
     node->child[n] = tail;
     node->n = n + 1;
-    tail_ = tail;
+    tree_.tail = tail;
     s.right_fold = std::move(folded);
-    before_ = s.right_rest = std::move(rest);
-    prefixes_[0] = v;
-    known_ = 1;
-    after_ = std::move(v);
+    gap_.before = s.right_rest = std::move(rest);
+    spines_.prefixes[0] = v;
+    spines_.known = 1;
+    gap_.after = std::move(v);
     ++size_;
   }
 
   void forget_all() {
-    height_ = 0;
-    spine_.resize(1, this->blank());
+    tree_.height = tree_.lo = 0;
+    tree_.finger.resize(1);
+    spines_.clear(tree_.one());
     gap_.open = false;
-    lo_ = turn_ = known_ = 0;
+    asked_.forget();
+    gap_.before = gap_.after = tree_.one();
     size_ = 0;
     tail_late_ = false;
-    before_ = after_ = one();
-    std::fill(suffixes_.begin(), suffixes_.end(), block::nothing(one()));
-    std::fill(prefixes_.begin(), prefixes_.end(), block::nothing(one()));
-    suffixes_[0] = one();
   }
 
   void evict_last_of_head() {
     if (size_ == 1) {
-      head_->release(0, head_->n, one());
-      head_->n = 0;
+      tree_.head->release(0, tree_.head->n, tree_.one());
+      tree_.head->n = 0;
       return forget_all();
     }
     Tear<M> tear(torn_);
-    forget(lo_, lo_ + 1);
-    ++lo_;
+    spines_.forget(tree_, tree_.lo, tree_.lo + 1);
+    ++tree_.lo;
     --size_;
     next_head();
     tear.mend();
@@ -397,19 +349,86 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
 
   // The head has no entry left before its turn: turn it, or leave it.
   void next_head() {
-    if (height_ == 0) {
-      turn_ = head_->n;
-      suffix(turn_ - 1);
-      return prefix(turn_);
+    if (tree_.height == 0) {
+      spines_.turn = tree_.head->n;
+      spines_.suffix(tree_, spines_.turn - 1);
+      return prefix(spines_.turn);
     }
-    if (gap_.path.left || height_ == 1 || spine_[1].left->n <= Inner::least) close_gap();  // what follows may reach its path
+    if (gap_.path.left || tree_.height == 1 || tree_.finger[1].left->n <= Inner::least) close_gap();  // what follows may reach its path
     Path path;
-    find_end(true, path);
-    this->drop_leaf(path);
+    tree_.find_end(true, path);
+    drop_leaf(path);
   }
 
+  // ---- partials: what an operation touched is noted in its path, bottom up, then mended, top down
+
+  void mend(Path& path) {
+    if (path.left_from <= path.high) mend_left(path.high, path.left_from);
+    if (path.right_from <= path.high) mend_right(path.high, path.right_from);
+  }
+
+  void mend_left(int high, int from) {
+    spines_.mend_left(tree_, high, from);
+    if (from == 0) {
+      if (tree_.height) {
+        auto* head = static_cast<Leaf*>(tree_.finger[1].left->child[0]);
+        if (head != tree_.head) tree_.lo = 0;
+        tree_.head = head;
+        block::prefetch(static_cast<Leaf*>(tree_.finger[1].left->child[1]));  // the next head
+      }
+      spines_.turn = tree_.head->n;
+    }
+    spines_.suffix(tree_, spines_.turn - 1);
+  }
+
+  void mend_right(int high, int from) {
+    spines_.mend_right(tree_, high, from);
+    if (from == 0) {
+      tree_.tail = tree_.height ? static_cast<Leaf*>(tree_.finger[1].right->child[tree_.finger[1].right->n - 1]) : tree_.head;
+      prefix(spines_.tail_start(tree_));
+    }
+    gap_.before = spines_.before_tail(tree_);
+  }
+
+  // Prefixes of the tail from entry p on.
+  void prefix(int p) {
+    spines_.unlearn(tree_, p);
+    spines_.learn(tree_, tree_.tail->n);
+    gap_.after = spines_.tail(tree_);
+  }
+
+  void close_gap() {
+    if (!gap_.open) return;
+    asked_.forget();
+    gap_.close(tree_, spines_);
+  }
+
+  // ---- anywhere: see block_late.hpp
+
+  void late(const Key& key, Partial v);
+  void put(Leaf* leaf, int p, const Key& key, const Partial& v);
+  void account(Path& path, int p, const Partial& v, bool fresh);
+  void try_gap(const Path& path, int p);
+  void split(Path& path, int p, const Key& key, Partial v, bool running);
+  void grow(Path& path, Leaf* leaf, bool is_tail);
+  void erase(Path& path, int p);
+  void drop_leaf(Path& path);
+
+  // ---- arities: see block_shape.hpp
+
+  int adopt(Path& path, int level, Brood& brood);
+  void sprout(Path& path);
+  int settle(Path& path, int level);
+  bool level_out(Path& path, Inner* parent, int k, int level);
+  template <class Node>
+  bool level_out(Path& path, Inner* parent, int k, int level, Node* a, Node* b, SlabPool<Node>& pool);
+  int wither(Path& path);
+
+  // ---- in bulk: see block_bulk.hpp; by place: see block_range.hpp
+
   void cut(const Key& key);
-  Tear<M> tear() { return Tear<M>(torn_); }
+  bool passes(Inner* node, int j, int level, std::size_t& n) const;
+  Key nth_last(void* node, int level, std::size_t n) const;
 
   // ---- whole windows
 
@@ -431,17 +450,30 @@ class BlockFiba : private block::Late<M, Key, LeafCap, Fan> {
       throw std::invalid_argument("the stored window's size does not fit its entries");
     for (; n > 0; --n) {
       Key key{};
-      Partial v = one();
+      Partial v = tree_.one();
       archive_key(ar, key);
       ar.partial(v);
       if (size_ && !(youngest_ < key)) throw std::invalid_argument("the stored window's times do not rise");
       insert(key, std::move(v));
     }
   }
+
+  Tree tree_;
+  Spines spines_;
+  Gap gap_;
+  Asked asked_;
+
+  std::size_t size_ = 0;
+  Key youngest_{};
+  bool torn_ = false;
+  bool tail_late_ = false;  // the tail has taken in late inserts
+  Brood brood_;             // what grow() gives to the tree
 };
 
 }  // namespace sash
 
 #include "block_bulk.hpp"
 #include "block_check.hpp"
+#include "block_late.hpp"
 #include "block_range.hpp"
+#include "block_shape.hpp"

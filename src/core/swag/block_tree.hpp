@@ -1,20 +1,17 @@
-// The tree under BlockFiba, with fingers at both of its ends
+// The tree under BlockFiba: nodes, fingers at both ends, search from the nearer end
 //
-// A B+-tree whose partials depend on where a node lies: a child off the spines has its partial in its parent; a
-// child on a spine has none there. What is beside the spines is kept here instead, level by level:
+// A B+-tree of blocks. A finger names the first and the last node of every level, so that a search climbs from the nearer end and goes
+// down from where the key is: O(log d). No node knows its parent: a path is recorded on the way down, and above a finger's node is the
+// finger of the next level.
 //
-//                         root
-//              .-----------+------------.            spine_[l].left_fold    children 1.. of the left node
-//           left_1        ...        right_1         spine_[l].left_rest    left_fold of l, l + 1, ... up to below the root
-//         .----+---.               .----+---.        spine_[l].right_fold   children ..n-2 of the right node; root: 1..n-2
-//       head_     ...             ...     tail_      spine_[l].right_rest   right_fold of the root, ..., l + 1, l
-//      [suffixes_]                    [prefixes_]
+//                         root                       finger[2].left = finger[2].right
+//              .-----------+------------.
+//            left         ...         right          finger[1]
+//         .----+---.               .----+---.
+//       head      ...             ...      tail      entries of the head before `lo` have left
 //
-//   suffixes_[i]   head_ from entry i on, and all that is beside the left spine
-//   prefixes_[i]   tail_ up to entry i
-//
-// So a change at an end touches the ends alone, and one at distance d the O(log d) levels below where its path
-// leaves a spine. No node knows its parent: a path is recorded on the way down, and above a spine's node is the spine.
+// A child off the spines has its partial and its number of entries in its parent. A child on a spine has neither there: block_spines.hpp
+// keeps what lies beside a spine.
 
 #pragma once
 
@@ -69,15 +66,12 @@ class Tree {
 
  public:
   using Partial = typename M::Partial;
-
- protected:
   using Leaf = block::Leaf<Key, Partial, LeafCap>;
   using Inner = block::Inner<Key, Partial, Fan>;
 
-  struct Spine {
-    Inner* left;
-    Inner* right;
-    Partial left_fold, left_rest, right_fold, right_rest;
+  struct Finger {
+    Inner* left = nullptr;
+    Inner* right = nullptr;
   };
 
   // From a leaf up: at[l] is a node of level l and the child of it that was taken. Known up to `top`, where the
@@ -92,27 +86,30 @@ class Tree {
     int top = 0;
     bool left = false;
     int high = 0, left_from = clean, right_from = clean;
+
+    void* node(int level) const { return level ? static_cast<void*>(at[level].node) : leaf; }
   };
 
-  explicit Tree(M monoid, Pools<Leaf, Inner>* shared = nullptr)
-      : monoid_(std::move(monoid)),
-        probe_(probe_of(monoid_)),
-        pools_(shared),
-        suffixes_(LeafCap, nothing(one())),
-        prefixes_(suffixes_),
-        before_(one()),
-        after_(one()) {
-    suffixes_[0] = one();
-    spine_.push_back(blank());
-  }
+  // A child on its way into a parent.
+  struct Child {
+    Key key;
+    void* node;
+    std::int64_t count;
+    Partial agg;
+  };
+  using Brood = std::vector<Child>;
 
-  Partial one() const { return monoid_.identity(); }
-  Partial combine(const Partial& a, const Partial& b) const { return monoid_.combine(a, b); }
+  explicit Tree(M m, Pools<Leaf, Inner>* shared) : monoid(std::move(m)), probe(probe_of(monoid)), pools(shared) { finger.emplace_back(); }
+
+  // ---- partials
+
+  Partial one() const { return monoid.identity(); }
+  Partial combine(const Partial& a, const Partial& b) const { return monoid.combine(a, b); }
 
   Partial fold(const Partial* v, int from, int to) const {
     if (from >= to) return one();
-    if constexpr (requires { monoid_.fold(v, 1); }) {
-      return monoid_.fold(v + from, to - from);
+    if constexpr (requires { monoid.fold(v, 1); }) {
+      return monoid.fold(v + from, to - from);
     } else if constexpr (std::is_trivially_copyable_v<Partial> && sizeof(Partial) <= 16 && !may_throw<M>) {
       // Four runs at a time, for a combine waits for the one before it.
       if (int q = (to - from) / 4; q >= 2) {
@@ -136,33 +133,58 @@ class Tree {
     return sum;
   }
 
-  Inner* root() const { return spine_[height_].left; }
-  bool on_spine(const void* node, int level) const {
-    return level ? node == spine_[level].left || node == spine_[level].right : node == head_ || node == tail_;
+  // The partial of child i of parent, a node of `level`, from what is in the child.
+  void sum_up(Inner* parent, int i, int level) const {
+    if (level == 1) {
+      auto* leaf = static_cast<Leaf*>(parent->child[i]);
+      parent->agg[i] = fold(leaf, 0, leaf->n);
+      parent->count[i] = leaf->n;
+    } else {
+      auto* node = static_cast<Inner*>(parent->child[i]);
+      parent->agg[i] = fold(node, 0, node->n);
+      parent->count[i] = count(node, 0, node->n);
+    }
   }
 
-  // ---- finding
+  // ---- places
+
+  // The first and the last node of a level; the one node of the highest.
+  void* left_end(int level) const { return level ? static_cast<void*>(finger[level].left) : head; }
+  void* right_end(int level) const { return level ? static_cast<void*>(finger[level].right) : tail; }
+  void set_right_end(Inner* node, int level) { finger[level].right = node; }
+  void set_right_end(Leaf* leaf, int) { tail = leaf; }
+  void* top() const { return left_end(height); }
+  Inner* root() const { return finger[height].left; }
+  bool on_spine(const void* node, int level) const { return node == left_end(level) || node == right_end(level); }
+
+  // The separator before the last child of a level's last node, and the one behind the first child of its first node.
+  const Key& before_last(int level) const { return finger[level].right->key[finger[level].right->n - 1]; }
+  const Key& behind_first(int level) const { return finger[level].left->key[1]; }
+
+  // The place of a leaf's first entry that has not left, and the first places not before a key and after it.
+  int first(const Leaf* leaf) const { return leaf == head ? lo : 0; }
+  int lower(const Leaf* leaf, const Key& key) const { return block::lower(*leaf, first(leaf), key); }
+  int upper(const Leaf* leaf, const Key& key) const { return block::upper(*leaf, first(leaf), key); }
 
   // The leaf that key belongs to, from the nearer end.
   Leaf* find(const Key& key, Path& path) const {
-    void* node = head_;
+    void* node = nullptr;
     int level = 0;
     for (;; ++level) {
-      if (level == height_) {
-        if (level) node = root();
+      if (level == height) {
+        node = top();
         break;
       }
-      const Spine& above = spine_[level + 1];
-      if (!(key < above.right->key[above.right->n - 1])) {
-        node = level ? static_cast<void*>(spine_[level].right) : tail_;
+      if (!(key < before_last(level + 1))) {
+        node = right_end(level);
         break;
       }
-      if (key < above.left->key[1]) {
-        node = level ? static_cast<void*>(spine_[level].left) : head_;
+      if (key < behind_first(level + 1)) {
+        node = left_end(level);
         path.left = true;
         break;
       }
-      probe_.visit(2);
+      probe.visit(2);
     }
     path.top = level;
     for (; level > 0; --level) {
@@ -174,7 +196,7 @@ class Tree {
         prefetch(static_cast<Inner*>(node));
       else
         prefetch(static_cast<Leaf*>(node));
-      probe_.visit();
+      probe.visit();
     }
     return path.leaf = static_cast<Leaf*>(node);
   }
@@ -183,14 +205,23 @@ class Tree {
   void find_end(bool left, Path& path) const {
     path.top = 0;
     path.left = left;
-    path.leaf = left ? head_ : tail_;
+    path.leaf = left ? head : tail;
   }
 
   void climb(Path& path, int level) const {
     while (path.top < level) {
-      Inner* node = path.left ? spine_[path.top + 1].left : spine_[path.top + 1].right;
+      Inner* node = path.left ? finger[path.top + 1].left : finger[path.top + 1].right;
       path.at[++path.top] = {node, path.left ? 0 : node->n - 1};
     }
+  }
+
+  // The separator behind the path's leaf, which is not the tail.
+  const Key& end_of_leaf(const Path& path) const {
+    for (int l = 1; l <= path.top; ++l) {
+      auto [node, i] = path.at[l];
+      if (i + 1 < node->n) return node->key[i + 1];
+    }
+    return behind_first(path.top + 1);
   }
 
   // Every leaf under a node, in order. (noipa: GCC 12.2 at -O2 takes some instances of this walk for pure, and drops them with
@@ -215,37 +246,23 @@ class Tree {
     }
   }
 
-  // ---- mending partials: what changed is noted in the path, bottom up, then mended, top down
+  // ---- which levels of the spines an operation has touched
 
   void touch(Path& path, const void* node, int level) const {
     path.high = std::max(path.high, level);
-    if (node == (level ? static_cast<void*>(spine_[level].left) : head_) && level < height_)
-      path.left_from = std::min(path.left_from, level);
-    if (node == (level ? static_cast<void*>(spine_[level].right) : tail_)) path.right_from = std::min(path.right_from, level);
+    if (node == left_end(level) && level < height) path.left_from = std::min(path.left_from, level);
+    if (node == right_end(level)) path.right_from = std::min(path.right_from, level);
   }
   void touch_all(Path& path) const {
-    path.high = height_;
+    path.high = height;
     path.left_from = path.right_from = 0;
   }
 
-  // The partial of child i of parent, from what is in the child.
-  void sum_up(Inner* parent, int i, int level) {
-    if (level == 1) {
-      auto* leaf = static_cast<Leaf*>(parent->child[i]);
-      parent->agg[i] = fold(leaf, 0, leaf->n);
-      parent->count[i] = leaf->n;
-    } else {
-      auto* node = static_cast<Inner*>(parent->child[i]);
-      parent->agg[i] = fold(node, 0, node->n);
-      parent->count[i] = count(node, 0, node->n);
-    }
-  }
-
-  // From a changed node up to where the path meets a spine.
-  void refresh(Path& path, int level) {
-    if (level == height_) return;
-    touch(path, level ? static_cast<void*>(path.at[level].node) : path.leaf, level);
-    while (!on_spine(level ? static_cast<void*>(path.at[level].node) : path.leaf, level)) {
+  // Sums up from a changed node to where the path meets a spine.
+  void refresh(Path& path, int level) const {
+    if (level == height) return;
+    touch(path, path.node(level), level);
+    while (!on_spine(path.node(level), level)) {
       climb(path, level + 1);
       auto [parent, i] = path.at[++level];
       sum_up(parent, i, level);
@@ -253,116 +270,93 @@ class Tree {
     }
   }
 
-  void mend(Path& path) {
-    if (path.left_from <= path.high) mend_left(path.high, path.left_from);
-    if (path.right_from <= path.high) mend_right(path.high, path.right_from);
+  // ---- children dealt out over nodes
+
+  static Child get(Inner* node, int i) { return {node->key[i], node->child[i], node->count[i], std::move(node->agg[i])}; }
+  static void set(Inner* node, int i, Child& c) {
+    node->key[i] = c.key;
+    node->child[i] = c.node;
+    node->count[i] = c.count;
+    node->agg[i] = std::move(c.agg);
   }
 
-  void mend_left(int high, int from) {
-    mend_left_spine(high, from);
-    if (from == 0 && height_) {
-      auto* head = static_cast<Leaf*>(spine_[1].left->child[0]);
-      if (head != head_) lo_ = 0;
-      head_ = head;
-    }
-    if (from == 0) {
-      turn_ = head_->n;
-      if (height_) prefetch(static_cast<Leaf*>(spine_[1].left->child[1]));  // the next head
-    }
-    suffix(turn_ - 1);
+  Brood& scratch(int level) {
+    if (static_cast<int>(scratch_.size()) <= level) scratch_.resize(level + 1);
+    return scratch_[level];
   }
 
-  void mend_left_spine(int high, int from) {
-    for (int l = std::min(high, height_ - 1); l > 0; --l) {
-      Spine& s = spine_[l];
-      if (l >= from) {
-        s.left = static_cast<Inner*>(spine_[l + 1].left->child[0]);
-        s.left_fold = fold(s.left, 1, s.left->n);
+  // Deals children out over node and as many new siblings as it takes; at an edge of the tree the node that
+  // time moves away from is left fuller.
+  void deal(Inner* node, int level, Brood& all, Brood& siblings, int edge) {
+    siblings.clear();
+    int c = static_cast<int>(all.size()), fill = Fan * 3 / 4;
+    int parts = c <= Fan ? 1 : (c + fill - 1) / fill;
+    bool last_on_spine = node == finger[level].right;
+    probe.restructure(static_cast<std::size_t>(parts - 1));
+    for (int part = 0, from = 0; part < parts; ++part) {
+      int to = c * (part + 1) / parts;
+      if (parts == 2 && c == Fan + 1 && part == 0) to = edge > 0 ? fill : edge < 0 ? c - fill : (c + 1) / 2;
+      Inner* into = part ? pools->inners.take(one()) : node;
+      into->release(0, into->n, one());
+      into->n = to - from;
+      for (int j = from; j < to; ++j) set(into, j - from, all[j]);
+      if (part) {
+        bool spine = last_on_spine && part == parts - 1;
+        siblings.push_back({into->key[0], into, count(into, 0, into->n), spine ? one() : fold(into, 0, into->n)});
       }
-      s.left_rest = l == height_ - 1 ? s.left_fold : combine(s.left_fold, spine_[l + 1].left_rest);
+      from = to;
     }
   }
 
-  void mend_right(int high, int from) {
-    mend_right_spine(high, from);
-    if (from == 0) {
-      tail_ = height_ ? static_cast<Leaf*>(spine_[1].right->child[spine_[1].right->n - 1]) : head_;
-      prefix(tail_start());
-    }
-    before_ = height_ ? spine_[1].right_rest : one();
+  // ---- nodes come and go; subtrees cut off whole are buried, and taken apart a few leaves at a time by later operations
+
+  Leaf* new_leaf() {
+    reclaim(4);
+    return pools->leaves.take(one());
+  }
+  void free_leaf(Leaf* leaf) {
+    leaf->release(0, leaf->n, one());
+    pools->leaves.give(leaf);
+  }
+  void free_inner(Inner* node) {
+    node->release(0, node->n, one());
+    pools->inners.give(node);
   }
 
-  void mend_right_spine(int high, int from) {
-    for (int l = std::min(high, height_); l > 0; --l) {
-      Spine& s = spine_[l];
-      if (l >= from) {
-        if (l < height_) s.right = static_cast<Inner*>(spine_[l + 1].right->child[spine_[l + 1].right->n - 1]);
-        s.right_fold = fold(s.right, l == height_ ? 1 : 0, s.right->n - 1);
+  void bury(void* node, int level) { dead.push_back({node, level}); }
+  void reclaim(int leaves) {
+    while (leaves > 0 && !dead.empty()) {
+      auto [node, level] = dead.back();
+      dead.pop_back();
+      if (level == 0) {
+        free_leaf(static_cast<Leaf*>(node));
+        --leaves;
+      } else {
+        auto* inner = static_cast<Inner*>(node);
+        for (int i = 0; i < inner->n; ++i) bury(inner->child[i], level - 1);
+        free_inner(inner);
       }
-      s.right_rest = l == height_ ? s.right_fold : combine(spine_[l + 1].right_rest, s.right_fold);
     }
   }
 
-  // Suffixes of the head from entry p down to the oldest.
-  void suffix(int p) { suffix(p, lo_, beside_head()); }
-  void suffix(int p, int to, const Partial* beside) {
-    for (int i = p; i >= to; --i) {
-      if (i + 1 < turn_)
-        suffixes_[i] = combine(head_->v[i], suffixes_[i + 1]);
-      else
-        suffixes_[i] = beside ? combine(head_->v[i], *beside) : head_->v[i];
-    }
-  }
-  // What the left spine carries below the root, null if nothing.
-  const Partial* beside_head() const { return height_ > 1 ? &spine_[1].left_rest : nullptr; }
+  M monoid;
+  [[no_unique_address]] ProbeOf<M> probe;
+  PoolsOf<Leaf, Inner> pools;
 
-  // A window of one leaf is two stacks: suffixes up to turn_, prefixes from there.
-  int tail_start() const { return height_ ? 0 : turn_; }
+  int height = 0;              // the root's level; 0: one leaf
+  std::vector<Finger> finger;  // [0] unused: its nodes are head and tail
+  Leaf* head = nullptr;
+  Leaf* tail = nullptr;
+  int lo = 0;  // the head's oldest entry
 
-  // Prefixes of the tail from entry p on.
-  void prefix(int p) {
-    unlearn(p);
-    learn_prefixes();
-    after_ = known_ > tail_start() ? prefixes_[known_ - 1] : one();
-  }
-  void unlearn(int p) { known_ = std::max(tail_start(), std::min(known_, p)); }
-  void learn_prefixes() {
-    for (int start = tail_start(); known_ < tail_->n; ++known_)
-      prefixes_[known_] = known_ > start ? combine(prefixes_[known_ - 1], tail_->v[known_]) : tail_->v[known_];
-  }
+  struct Dead {
+    void* node;
+    int level;
+  };
+  std::vector<Dead> dead;
 
-  // The head's entries to the front of its block.
-  void settle_head() {
-    if (lo_ == 0) return;
-    if (tail_ == head_) known_ = std::max(known_ - lo_, turn_ - lo_);
-    std::move(suffixes_.begin() + lo_, suffixes_.begin() + turn_, suffixes_.begin());
-    if (tail_ == head_) std::move(prefixes_.begin() + turn_, prefixes_.begin() + known_ + lo_, prefixes_.begin() + turn_ - lo_);
-    block::close(*head_, 0, lo_, one());
-    turn_ -= lo_;
-    lo_ = 0;
-  }
-
-  Spine blank() const { return {nullptr, nullptr, one(), one(), one(), one()}; }
-
-  M monoid_;
-  [[no_unique_address]] ProbeOf<M> probe_;
-  PoolsOf<Leaf, Inner> pools_;
-
-  int height_ = 0;            // the root's level; 0: one leaf
-  std::vector<Spine> spine_;  // [0] unused
-
-  Leaf* head_ = nullptr;
-  Leaf* tail_ = nullptr;
-  int lo_ = 0;                     // the head's oldest entry
-  int turn_ = 0;                   // suffixes_ cover [lo_, turn_) of the head: all of it, or one of two stacks
-  int known_ = 0;                  // prefixes_ hold for the tail's entries before this one
-  std::vector<Partial> suffixes_;  // with lo_ < turn_ whenever there is an entry
-  std::vector<Partial> prefixes_;
-  Partial before_, after_;  // the window is suffixes_[lo_], before_, after_
-
-  std::size_t size_ = 0;
-  Key youngest_{};
-  bool torn_ = false;
+ private:
+  std::vector<Brood> scratch_;
 };
 
 }  // namespace sash::block

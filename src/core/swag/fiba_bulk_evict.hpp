@@ -34,6 +34,10 @@ void Fiba<M, Key, fingers>::bulk_evict(const Key& key) {
     nodes_.tend(size_);
     return;
   }
+  if (std::size_t k = rank_after(left_, key); k < left_->n) {
+    if (evict_in_place(k)) return;
+    if (k == 1) return evict_at({left_, 0, true});
+  }
   Tear<M> tear(torn_);
   Node* high = lowest_with(key, key);  // will be the highest node whose partial changes
   if constexpr (!fingers)
