@@ -7,14 +7,16 @@
 Payloads hold plain Python data (``encode``) and raw arrays. Nothing is ever unpickled.
 """
 
+import contextlib
 import datetime as dt
 import decimal
 import hashlib
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any, Final
 
-__all__ = ["decode", "encode", "fingerprint", "seal", "unseal"]
+__all__ = ["decode", "encode", "fingerprint", "refusing", "seal", "unseal"]
 
 MAGIC: Final = b"SASH"
 VERSION: Final = 1
@@ -59,6 +61,27 @@ def unseal(kind: str, print_: bytes | None, data: bytes) -> bytes:
     if print_ is not None and stored_print != print_:
         raise ValueError("these bytes were made with another definition. Read them with the aggregation that wrote them.")
     return payload
+
+
+@contextlib.contextmanager
+def refusing() -> Iterator[None]:
+    """Read a payload in here: whatever nonsense in it trips, the reader says with a ValueError that the bytes are damaged.
+
+    >>> with refusing():
+    ...     first, second = decode(encode(7))
+    Traceback (most recent call last):
+    ...
+    ValueError: these bytes are damaged: cannot unpack non-iterable int object. Store and pass all of them, unchanged.
+    """
+    try:
+        yield
+    except (RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, OSError, EOFError, struct.error) as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> ValueError:
+    why = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+    return ValueError(f"these bytes are damaged: {why}. Store and pass all of them, unchanged.")
 
 
 def fingerprint(definition: Any) -> bytes:
@@ -133,7 +156,8 @@ def _write(value: Any, out: list[bytes]) -> None:
 def decode(data: bytes) -> Any:
     """Read what ``encode`` wrote; ValueError if it is damaged."""
     reader = _Reader(data)
-    value = reader.value()
+    with refusing():
+        value = reader.value()
     if reader.at != len(data):
         raise ValueError("these bytes are damaged: something follows the value. Store and pass all of them, unchanged.")
     return value

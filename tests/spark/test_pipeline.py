@@ -5,6 +5,7 @@ import datetime as dt
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -145,6 +146,10 @@ def test_run_ask_stop_run_on_and_inspect(shared, tmp_path, capsys):
     text = capsys.readouterr().out
     assert "hourly: complete up to 2024-01-01 01:4" in text
     assert "tiles: complete up to 2024-01-01 01:4" in text
+    # a definition is told in words: no bytes of fingerprints, lengths of time with their unit
+    assert re.search(r"aggregation n +agg\.count\(\)$", text, re.MULTILINE)
+    assert re.search(r"range +1h$", text, re.MULTILINE)
+    assert not [noise for noise in ("000000", "b'", "None") if noise in text]
     assert cli.main(["inspect", str(tmp_path / "checkpoint" / "tiles"), "--format", "json"]) == 0
     state = json.loads(capsys.readouterr().out)["tiles"]
     held = {(zone, at.replace(second=0)) for at, zone, _ in rows if at.replace(second=0) + dt.timedelta(minutes=1) > watermark}

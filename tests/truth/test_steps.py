@@ -1,6 +1,7 @@
 """A step happens whole, or not at all, or the window says that it is broken."""
 
 import collections
+import contextlib
 import copy
 import gc
 import itertools
@@ -21,6 +22,14 @@ from sash.wheel import KeyedWheels, Wheel
 IN_ORDER = ("Recalc", "TwoStacks", "TwoStacksLite", "Daba", "DabaLite", "FlatFit", "FlatFat", "BInt", "Amta")
 ANY_ORDER = ("BTree", "Fiba", "BlockFiba")
 ALL = (*IN_ORDER, *ANY_ORDER)
+
+
+@pytest.fixture(autouse=True)
+def _a_small_heap():
+    """The collector looks at what a test made, not at all that was imported: that took most of the time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Fuse:
@@ -115,6 +124,33 @@ def test_a_bulk_with_an_item_that_does_not_fit_changes_nothing(name):
     assert window._state() == before
     window.bulk_insert([1, 2.5], [10, 11])
     assert window.query() == 14.5
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_text_among_numbers_is_refused_by_a_first_bulk_as_it_is_one_by_one(name):
+    for dtype in (None, "int64"):
+        window = getattr(swag, name)(agg.sum(dtype=dtype))
+        with pytest.raises(TypeError, match="no number"):
+            window.bulk_insert([1, 2, "x"], [0.5, 1.5, 2.5])
+        assert len(window) == 0
+        window.bulk_insert([5, 6], [0, 1])
+        assert (window.query(), window.oldest) == (11, 0)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_a_first_bulk_that_is_broken_off_leaves_the_window_empty(name, k):
+    fuse = Fuse()
+    window = getattr(swag, name)(fuse.aggregation())
+    fuse.kind, fuse.left = "combine", k
+    with contextlib.suppress(ZeroDivisionError):
+        window.bulk_insert(range(20), [i / 2 for i in range(20)])
+    burnt, fuse.kind = fuse.left <= 0, None
+    assert window.query() == ([] if burnt else list(range(20)))
+    if burnt:
+        window.check()
+        window.insert(7, 3)  # of integer times, after all
+        assert (window.query(), window.oldest) == ([7], 3)
 
 
 def test_a_failed_first_step_fixes_neither_the_kind_of_time_nor_the_item_type():

@@ -115,7 +115,10 @@ class WheelHandle final : public WheelAnswers {
     });
     nb::list out;
     auto* row_type = reinterpret_cast<PyTypeObject*>(type.ptr());
-    auto name = [&](std::size_t window) { return nb::borrow(PyList_GET_ITEM(names.ptr(), static_cast<Py_ssize_t>(window))); };
+    auto name = [&](std::size_t window) {
+      auto at = static_cast<Py_ssize_t>(window);  // bytes under a right seal may still lack a name
+      return at < PyList_GET_SIZE(names.ptr()) ? nb::borrow(PyList_GET_ITEM(names.ptr(), at)) : nb::object(nb::str(""));
+    };
     try {
       for (auto& r : wheel_->results(keep_errors)) {
         nb::object row = nb::steal(row_type->tp_alloc(row_type, 4));  // what a named tuple's own constructor does, without its frame

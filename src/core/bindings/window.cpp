@@ -327,10 +327,23 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
   }
 
   auto to_types = [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); };
+  bool first = window_->size() == 0 && window_->next_time() == 0;
+  // The first bulk of a window has nothing before it that could be lost: broken off, it leaves the window as empty as it was.
+  auto step = [&](auto put_in) {
+    try {
+      guarded(put_in);
+    } catch (...) {
+      if (first && !broken_.empty()) {
+        window_->clear();
+        broken_.clear();
+      }
+      throw;
+    }
+  };
   if (!read_in[0].is_none() && window_->native()) {
     ItemColumns columns_in(read_in[0], rows);
     if (!items_.definition()->object) items_.settle(columns_in.kinds, to_types);
-    guarded([&] {
+    step([&] {
       nb::gil_scoped_release unlocked;
       window_->insert_column(columns_in.parts.data(), columns_in.parts.size(), keys.empty() ? nullptr : keys.data());
     });
@@ -343,7 +356,7 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
       if (counted) keys.push_back(window_->next_time() + static_cast<Time>(i));
       shown.push_back(time_out(keys[i], kind));
     }
-    guarded([&] { window_->insert_rows(in.rows, in.values, shown, keys, counted); });
+    step([&] { window_->insert_rows(in.rows, in.values, shown, keys, counted); });
   }
   change.done();
   times_ = kind;

@@ -222,7 +222,9 @@ class Wheel {
       WindowSpec spec;
       if constexpr (!Archive::loading) spec = std::visit([](auto& w) { return w.spec(); }, windows_[static_cast<std::size_t>(i)]);
       for (Tick* t : {&spec.range, &spec.slide, &spec.offset, &spec.session}) ar.number(*t);
-      if (spec.session < 0 || (spec.session == 0 && (spec.slide < 1 || spec.range < spec.slide)))
+      constexpr Tick far = Tick{1} << 62;  // a length that long would run over in the first sum
+      bool lengths = spec.session > 0 || (spec.session == 0 && spec.slide >= 1 && spec.range >= spec.slide);
+      if (!lengths || spec.session > far || spec.range > far || spec.offset > far || spec.offset < -far)
         throw std::invalid_argument("the stored wheel has a window without a length");
       if constexpr (Archive::loading) install(spec);
       std::visit([&](auto& w) { w.archive(ar); }, windows_[static_cast<std::size_t>(i)]);
@@ -241,6 +243,7 @@ class Wheel {
         ar.number(ahead);
         ar.partial(value);
         if (ahead < 0) throw std::invalid_argument("the stored wheel has an open tick before its watermark");
+        if (ahead > Tick{1} << 62) throw std::invalid_argument("the stored wheel has an open tick further than any time");
         writer_.insert(static_cast<std::uint64_t>(ahead), std::move(value));
       }
     } else {

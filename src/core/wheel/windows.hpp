@@ -78,6 +78,12 @@ class SliceQueue {
     any_->clear();
   }
 
+  std::size_t size() const {
+    if constexpr (Invertible<M>)
+      if (exact_) return exact_->size();
+    return any_->size();
+  }
+
   // Slices stored by subtract-on-evict may be loaded into a queue that does not invert: integers that became floats.
   template <class Archive>
   void archive(Archive& ar) {
@@ -178,9 +184,24 @@ class PairsWindow {
     second_ = flags >> 1 & 1;
     ar.partial(open_);
     slices_.archive(ar);
+    if constexpr (Archive::loading)
+      if (!whole()) throw std::invalid_argument("the stored wheel has a window whose slices are not those of its edges");
   }
 
  private:
+  // Whether the edges are those of a window, and the slices since its start are as many as lie between them.
+  bool whole() const {
+    Tick at = 0, end = 0, edge = 0, rest = spec_.range % spec_.slide;
+    if (__builtin_sub_overflow(begun_, start_, &at) || __builtin_add_overflow(start_, spec_.range, &end) || at < 0 || begun_ >= end)
+      return false;
+    bool after_rest = rest != 0 && at % spec_.slide == rest;
+    if (at % spec_.slide != 0 && !after_rest) return false;
+    Tick step = rest == 0 ? spec_.slide : after_rest ? spec_.slide - rest : rest;
+    if (__builtin_add_overflow(begun_, step, &edge) || edge != edge_ || second_ != (rest != 0 && !after_rest)) return false;
+    Tick slices = rest == 0 ? at / spec_.slide : at / spec_.slide * 2 + after_rest;
+    return slices_.size() == static_cast<std::size_t>(slices);
+  }
+
   // The start of the window that closes next, nothing in it yet.
   void restart(Tick start) {
     slices_.clear();

@@ -55,11 +55,15 @@ class Bucket:
     @classmethod
     def load(cls, query: Query, meta: bytes, blobs: Mapping[int, bytes]) -> Bucket:
         """Read a stored state; ValueError naming what changed if it is another definition's."""
-        stored = codec.decode(codec.unseal("bucket", None, meta))
-        query.check_definition(stored["definition"])
+        payload = codec.unseal("bucket", None, meta)
         bucket = cls(query)
-        bucket.watermark, bucket.late = stored["watermark"], stored["late"]
-        runs, pending, bucket._flagged = bucket._store.load(stored, blobs, bucket._oldest(), bucket.watermark)
+        with codec.refusing():
+            stored = codec.decode(payload)
+            query.check_definition(stored["definition"])
+            bucket.watermark, bucket.late = stored["watermark"], stored["late"]
+            if not isinstance(bucket.late, int) or not isinstance(bucket.watermark, int | None):
+                raise TypeError(f"{bucket.watermark!r} and {bucket.late!r} are not a watermark and a count")
+            runs, pending, bucket._flagged = bucket._store.load(stored, blobs, bucket._oldest(), bucket.watermark)
         for batch in pending:
             bucket._pending.add(batch)
         oldest = BEFORE_ALL if query.windows is None else bucket._oldest()

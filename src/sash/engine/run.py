@@ -22,6 +22,7 @@ __all__ = ["BEFORE_ALL", "Run", "key_columns"]
 
 Array = np.ndarray[Any, Any]
 BEFORE_ALL = -(2**63)  # the time of a key's folded past
+MOST = 2**28  # slices that a blob may say to hold in fewer bytes
 
 
 @dataclass
@@ -115,15 +116,25 @@ class Run:
     @classmethod
     def unpack(cls, layout: Layout, data: bytes) -> tuple[Run, Array | None]:
         """Read what ``pack`` wrote."""
-        keys, slices, parts = codec.decode(data)
-        if len(parts) != 4 + len(layout.leaves):
-            raise ValueError("these bytes are damaged: they hold another number of columns. Store and pass all of them, unchanged.")
-        starts = np.zeros(keys + 1, np.int64)
-        np.cumsum(_core.unpack_words(parts[1], keys), out=starts[1:])
-        times = _core.unpack_words(parts[2], slices)
-        rows = _core.unpack_words(parts[3], slices) if parts[3] else None
-        columns = [leaf.column.unpack(part, slices) for leaf, part in zip(layout.leaves, parts[4:], strict=True)]
-        return cls(layout, _core.KeyTable.unpack(parts[0], keys), starts, times, columns), rows
+        with codec.refusing():
+            keys, slices, parts = codec.decode(data)
+            if len(parts) != 4 + len(layout.leaves):
+                raise IndexError("they hold another number of columns")
+            # A key has at least a byte, unless there are no key columns; words that are all alike take none, however many there are.
+            if not 0 <= keys <= max(len(parts[0]), 1) or not 0 <= slices <= max(8 * len(data), MOST):
+                raise IndexError("they count more than they hold")
+            counts = _core.unpack_words(parts[1], keys)
+            starts = np.zeros(keys + 1, np.int64)
+            np.cumsum(counts, out=starts[1:])
+            if starts[-1] != slices or (counts < 0).any():
+                raise IndexError("the slices of all keys are not as many as there are")
+            times = _core.unpack_words(parts[2], slices)
+            falls = np.flatnonzero(times[1:] < times[:-1]) + 1
+            if len(falls) and not np.isin(falls, starts).all():
+                raise IndexError("the slices of a key are out of order")
+            rows = _core.unpack_words(parts[3], slices) if parts[3] else None
+            columns = [leaf.column.unpack(part, slices) for leaf, part in zip(layout.leaves, parts[4:], strict=True)]
+            return cls(layout, _core.KeyTable.unpack(parts[0], keys), starts, times, columns), rows
 
 
 def key_columns(layout: Layout, keys: Any) -> list[pa.Array]:

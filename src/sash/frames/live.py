@@ -103,9 +103,11 @@ class Live:
     def load(cls, data: bytes, schema: Any, **definition: Any) -> Live:
         """Go on from saved bytes, with the definition they were saved under; a ValueError names what differs in another."""
         live = cls(schema, **definition)
-        meta, blobs, live._fed = codec.decode(codec.unseal("live", None, data))
-        live._blobs = dict(blobs)
-        live._bucket = bucket_of(live.query).load(live.query, meta, live._blobs)
+        payload = codec.unseal("live", None, data)
+        with codec.refusing():
+            meta, blobs, live._fed = codec.decode(payload)
+            live._blobs = dict(blobs)
+            live._bucket = bucket_of(live.query).load(live.query, meta, live._blobs)
         return live
 
     @property

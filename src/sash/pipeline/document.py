@@ -178,7 +178,7 @@ class _Reader:
             return None
         try:
             duration(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             self.wrong(place, f"{place[-1]}: {error}")
             return None
         return str(value)
@@ -343,7 +343,7 @@ class _Reader:
         for name, text in given.items():
             try:
                 found[name] = aggregation(text)
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 self.wrong((*place, "aggs", name), f"{name}: {error}")
         return found
 

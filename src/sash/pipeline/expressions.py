@@ -50,7 +50,7 @@ def _made(node: ast.expr, text: str) -> Aggregation:
         made: Aggregation = getattr(agg, name)(
             *(_argument(a, text) for a in call.args), **{k.arg or "": _argument(k.value, text) for k in call.keywords}
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{text!r}: {error}") from None
     return made
 

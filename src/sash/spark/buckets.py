@@ -1,8 +1,11 @@
 """Bucket labels that Spark's hash spreads evenly over any number of partitions.
 
 Spark sends a group to partition `murmur3(key) mod partitions`. For one 4-byte key that hash is a bijection, so the label of
-bucket i is the int whose hash is i: bucket i goes to partition i mod partitions, whatever their number. A label depends on
-nothing but i, so a checkpoint stays readable when the number of partitions in the session's settings changes.
+bucket i is the int whose hash is i: bucket i goes to partition i mod partitions, whatever their number.
+
+A label depends on nothing but i. The number of buckets belongs to a checkpoint: which bucket a key is in follows from it. It is that of
+the shuffle partitions unless ``spark.sash.buckets`` says otherwise, so a query that is started again with another number of partitions
+is refused (``CheckpointMismatch``) with the setting that makes it go on.
 """
 
 from __future__ import annotations

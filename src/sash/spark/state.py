@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import functions as F
 
 from sash import codec
+from sash.time import duration_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,9 +55,12 @@ def read_state(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataF
 
     reader = spark.read.format("statestore").option("stateVarName", "state").option("operatorId", operator)
     blobs = reader.load(checkpoint).selectExpr("key.bucket as label", "user_map_key.id as id", "user_map_value.blob as blob").cache()
-    others = blobs.filter(f"id != {META}").groupBy("label").agg(F.count("*").alias("n"), F.sum(F.length("blob")).alias("total"))
-    sizes = {row["label"]: (row["n"], row["total"]) for row in others.collect()}
-    meta = blobs.filter(f"id = {META}").collect()
+    try:
+        others = blobs.filter(f"id != {META}").groupBy("label").agg(F.count("*").alias("n"), F.sum(F.length("blob")).alias("total"))
+        sizes = {row["label"]: (row["n"], row["total"]) for row in others.collect()}
+        meta = blobs.filter(f"id = {META}").collect()
+    finally:
+        blobs.unpersist()
     rows = [_row(bytes(row["blob"]), *sizes.get(row["label"], (0, 0))) for row in meta]
     return spark.createDataFrame(sorted(rows), _COLUMNS)
 
@@ -65,5 +69,26 @@ def _row(data: bytes, blobs: int, size: int) -> tuple[Any, ...]:
     header, meta = Header.split(data)
     stored = codec.decode(codec.unseal("bucket", None, meta))
     watermark = _EPOCH + stored["watermark"] * _MICROSECOND
-    definition = {name: str(value) for name, value in stored["definition"].items()}
-    return (header.bucket, watermark, header.keys, header.slices, stored["late"], blobs, size + len(data), definition)
+    return (header.bucket, watermark, header.keys, header.slices, stored["late"], blobs, size + len(data), told(stored["definition"]))
+
+
+def told(definition: dict[str, Any]) -> dict[str, str]:
+    """Tell a stored definition as its writer would: lengths of time in words, aggregations as they are written, nothing left empty.
+
+    >>> told({"key": ("zone",), "tie": None, "aggregation n": ("agg.count()", b"print"), "range": 300_000_000})
+    {'key': 'zone', 'aggregation n': 'agg.count()', 'range': '5m'}
+    """
+    lengths = {"session", "delay"} | (set() if "calendar" in definition else {"range", "slide", "offset"})
+    out = {}
+    for name, value in definition.items():
+        if value is None or value == ():
+            continue
+        if name.startswith("aggregation "):
+            out[name] = str(value[0])
+        elif name in lengths and isinstance(value, int):
+            out[name] = duration_text(value)
+        elif name in ("look-backs", "ranges"):
+            out[name] = ", ".join(str(label) for label, _ in value)
+        else:
+            out[name] = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return out

@@ -133,14 +133,14 @@ class Items:
         return out
 
     def foreign(self, aggregation: Aggregation) -> list[bool]:
-        """Tell for every part whether its column holds something that is no number; of callables only a run could tell."""
+        """Tell for every part whether its column is of something that is no number; of callables only a run could tell."""
         return [not callable(part.where) and part.looks_at_items and self._is_foreign(part.column) for part in _parts(aggregation)]
 
     def _is_foreign(self, name: Any) -> bool:
         if self._table is not None and name is None:
             return self.count > 0
         read = self.column(name)
-        return _numbers(read) is None and (read.nulls is None or not read.nulls.all())
+        return _numbers(read) is None and (read.nulls is None or not read.nulls.all()) and not _text_among_numbers(read)
 
     def objects(self, aggregation: Aggregation) -> list[Any]:
         """List the items as Python objects: records with the columns that the aggregation looks at, or the items themselves."""
@@ -156,6 +156,12 @@ class Items:
     def _check(self, part: Aggregation) -> None:
         if isinstance(part.where, str) and self._table is None and not self._records and self.count:
             raise TypeError(f"where={part.where!r} names a column, but the items are no records. Pass a table, or records (dicts).")
+
+
+def _text_among_numbers(read: Column) -> bool:
+    """Whether a column begins with a number, and has text: a number decides, as one by one, and the text is refused."""
+    items = [item for item in read.values if type(item).__name__ not in containers.NULLS] if read.values.dtype.kind == "O" else []
+    return bool(items) and isinstance(items[0], int | float | np.number) and any(isinstance(item, str | bytes) for item in items)
 
 
 def _parts(aggregation: Aggregation) -> list[Aggregation]:

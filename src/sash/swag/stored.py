@@ -30,14 +30,12 @@ def to_bytes(window: Window) -> bytes:
 def from_bytes(cls: type[W], data: bytes, aggregation: Aggregation) -> W:
     """Read a window that ``to_bytes`` stored; ValueError for damaged bytes or another definition's."""
     payload = codec.unseal(f"window {cls.__name__}", aggregation.fingerprint(), data)
-    try:
+    with codec.refusing():
         options, state = codec.decode(payload)
         if cls.__name__ == "Reordered":  # a delay of 0 was once left out
             options = {"max_delay": 0, **options}
         window = cls(aggregation, **options)
         window._restore(state)
-    except (RuntimeError, TypeError, IndexError) as error:
-        raise ValueError(f"these bytes are damaged: {error}. Store and pass all of them, unchanged.") from error
     return window
 
 

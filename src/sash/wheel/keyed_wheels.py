@@ -328,11 +328,9 @@ class KeyedWheels:
     def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
         """Read what ``to_bytes`` stored; ValueError for damaged bytes or another definition's."""
         payload = codec.unseal("keyed wheels", aggregation.fingerprint(), data)
-        try:
+        with codec.refusing():
             options, state = codec.decode(payload)
             return _rebuilt(cls, aggregation, options, state)
-        except (RuntimeError, TypeError, IndexError) as error:
-            raise ValueError(f"these bytes are damaged: {error}. Store and pass all of them, unchanged.") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuilt, (type(self), self.aggregation, self._options, self._core.state()))

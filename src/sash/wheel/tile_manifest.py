@@ -94,6 +94,13 @@ class Segment:
     end: int
     checksum: int | None = None  # CRC-32 of the file; None where version 1 wrote it
 
+    @classmethod
+    def read(cls, document: Any) -> Segment:
+        """Read one of a manifest; TypeError where a field is not of its kind."""
+        numbers = {name: _number(name, value) for name, value in document.items() if name not in ("file", "checksum")}
+        checksum = _number("checksum", document.get("checksum"), none=True)
+        return cls(**{**numbers, "file": _text_of("file", document["file"]), "checksum": checksum})
+
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
@@ -165,17 +172,17 @@ class Manifest:
                 )
         return cls(
             definition,
-            document["query"],
-            document["batch"],
-            document["watermark"],
-            document["kept_from"],
-            tuple(document["columns"].items()),
-            tuple(Segment(**segment) for segment in document["units"]),
-            document.get("since", {}),
-            tuple(document.get("prints", ())),
-            document.get("table"),
-            document.get("free", False),
-            None if document.get("open") is None else Segment(**document["open"]),
+            None if document["query"] is None else _text_of("query", document["query"]),
+            _number("batch", document["batch"]),
+            _number("watermark", document["watermark"], none=True),
+            _number("kept_from", document["kept_from"], none=True),
+            tuple((name, _text_of("columns", kind)) for name, kind in document["columns"].items()),
+            tuple(Segment.read(segment) for segment in document["units"]),
+            {name: _number("since", at) for name, at in document.get("since", {}).items()},
+            tuple(_text_of("prints", print_) for print_ in document.get("prints", ())),
+            None if document.get("table") is None else dict(document["table"]),
+            bool(document.get("free", False)),
+            None if document.get("open") is None else Segment.read(document["open"]),
         )
 
     def accepts(self, print_: str) -> bool:
@@ -203,6 +210,18 @@ def _text(files: Files) -> bytes:
         ) from None
     except NotADirectoryError:
         raise TileStoreError(f"{files} is a file, not a tile store. Give the folder that [tiles] of a pipeline writes.") from None
+
+
+def _number(field: str, value: Any, *, none: bool = False) -> Any:
+    if not (none and value is None) and (type(value) is not int or abs(value) > 2**61):  # no wheel reaches further
+        raise TypeError(f"its {field} is {value!r}, not a number that a store writes")
+    return value
+
+
+def _text_of(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"its {field} is {value!r}, not text")
+    return value
 
 
 def _checksum(document: Mapping[str, Any]) -> str:

@@ -269,11 +269,9 @@ class Wheel(WheelCore):
     def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
         """Read a wheel that ``to_bytes`` stored; ValueError for damaged bytes or another definition's."""
         payload = codec.unseal("wheel", aggregation.fingerprint(), data)
-        try:
+        with codec.refusing():
             options, names, state = codec.decode(payload)
             return _rebuilt(cls, aggregation, options, names, state)
-        except (RuntimeError, TypeError, IndexError) as error:
-            raise ValueError(f"these bytes are damaged: {error}. Store and pass all of them, unchanged.") from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuilt, (type(self), self.aggregation, self._options, list(self._names), self._state()))
