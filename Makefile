@@ -9,7 +9,7 @@ NATIVE  ?=
 SETUP   := $(PYTHON) tools/setup_env.py $(if $(NATIVE),--native)
 TESTED  := src tests tools
 
-.PHONY: run test test-spark40 test-frames lint format stubs stress wheel wheels sanitize tsan clean
+.PHONY: run test soak test-spark40 test-frames lint format stubs stress wheel wheels sanitize tsan clean
 
 run: $(VENV)/.run
 	rm -rf out/demo
@@ -18,6 +18,13 @@ run: $(VENV)/.run
 # One process has all that needs Spark, the others share the rest (tests/conftest.py).
 test: lint
 	$(PY) -m pytest -m "not stress" -n auto --maxprocesses 8 --dist loadgroup
+
+# All nets for a time, in two processes: SOAK_MINUTES=60. Ends at the first wrong answer, with the seed that gives it again.
+SOAK_MINUTES ?= 60
+
+soak: $(VENV)/.test
+	$(PY) -m tests.truth.soak --minutes $(SOAK_MINUTES)
+	$(PY) -m pytest -m "stress and spark" tests/spark/test_restart.py tests/spark/test_damage.py --timeout 7200
 
 stress: $(VENV)/.test
 	$(PY) -m pytest -m stress

@@ -77,6 +77,10 @@ def refusing() -> Iterator[None]:
         yield
     except (RuntimeError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError, OSError, EOFError, struct.error) as error:
         raise _damaged(error) from error
+    except ValueError as error:
+        if str(error).endswith("."):  # a sentence: it says what is wrong, and what to do
+            raise
+        raise _damaged(error) from error
 
 
 def _damaged(error: Exception) -> ValueError:

@@ -101,18 +101,22 @@ def run(form, steps, seed, monkeypatch):
     rng = random.Random(seed)
     done = 0
     while done < steps:
-        slide = rng.choice([1, 5, 20])
-        if rng.random() < 0.5:
-            how = {"windows": Windows(slide * rng.choice([1, 3, 40]) + rng.choice([0, slide // 2]), slide)}
-            model = WindowModel(**how)
-        else:
-            lookbacks = rng.sample([("a", 7), ("b", 60), ("c", 400)], rng.randint(1, 3)) + rng.choice(
-                [[], [("r", Rows(rng.choice([1, 4, 40])))]]
-            )
-            how = {"rolling": Rolling(tuple(lookbacks))}
-            model = RollingModel(**how)
-        query = Query(SCHEMA, "t", ("k",), AGGS, **how)
-        done += life(query, model, rng, min(5_000, steps - done))
+        done += life(*drawn(rng), rng, min(5_000, steps - done))
+
+
+def drawn(rng):
+    """A query and the model of it."""
+    slide = rng.choice([1, 5, 20])
+    if rng.random() < 0.5:
+        how = {"windows": Windows(slide * rng.choice([1, 3, 40]) + rng.choice([0, slide // 2]), slide)}
+        model = WindowModel(**how)
+    else:
+        lookbacks = rng.sample([("a", 7), ("b", 60), ("c", 400)], rng.randint(1, 3)) + rng.choice(
+            [[], [("r", Rows(rng.choice([1, 4, 40])))]]
+        )
+        how = {"rolling": Rolling(tuple(lookbacks))}
+        model = RollingModel(**how)
+    return Query(SCHEMA, "t", ("k",), AGGS, **how), model
 
 
 def life(query, model, rng, steps):

@@ -2,9 +2,9 @@
 
     python killed.py SOURCE FOLDER POINT BATCH WHAT CACHE
 
-WHAT is windows, rolling, history (look-backs with history behind them, from SOURCE/../history), or spark, for Spark's own windows;
-CACHE is true or false. The points come in the order in which a
-micro-batch passes them; `worker` kills only the Python worker of one task, once.
+WHAT is windows, sessions, tiles, rolling, history (look-backs with history behind them, from SOURCE/../history), or spark, for Spark's
+own windows; CACHE is true or false. The points come in the order in which a micro-batch passes them;
+`worker` kills only the Python worker of one task, once.
 """
 
 import glob
@@ -84,7 +84,7 @@ def watch(folder: str, point: str, batch: int) -> None:
 def define(what: str, df, source: str):
     """The query."""
     from sash import agg
-    from sash.spark import rolling, windows
+    from sash.spark import rolling, tiles, windows
 
     if what == "spark":
         from pyspark.sql import functions as F
@@ -97,6 +97,10 @@ def define(what: str, df, source: str):
     if what == "history":
         past = df.sparkSession.read.schema(df.schema).parquet(str(Path(source).with_name("history")))
         asked |= {"history": past, "history_until": HISTORY_UNTIL, "watermark": "400s"}
+    if what == "sessions":
+        return windows(df, session="3s", **asked)
+    if what == "tiles":
+        return tiles(df, grain="10s", **asked)
     return windows(df, range="60s", slide="10s", **asked) if what == "windows" else rolling(df, lookbacks=["60s"], **asked)
 
 

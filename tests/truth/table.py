@@ -147,8 +147,10 @@ def draw_times(rng: random.Random, n: int, span: str) -> tuple[Any, list[Any], s
     return make(at), at, f"times: {name}"
 
 
-def draw(rng: random.Random, n: int, span: str, container: str | None = None, kind_name: str | None = None) -> Case | None:
-    """A case in this container, of this type; None where the container does not hold it."""
+def draw(
+    rng: random.Random, n: int, span: str, container: str | None = None, kind_name: str | None = None, only: str | None = None
+) -> Case | None:
+    """A case in this container, of this type; None where the container does not hold it. ``only``: of this aggregation, where it can be."""
     columns: held.Columns = {}
     names: list[str | None] = [container] if container in held.COLUMNS else ["v", "x", "k"]
     table = container not in held.COLUMNS
@@ -163,14 +165,14 @@ def draw(rng: random.Random, n: int, span: str, container: str | None = None, ki
     times, at, told = draw_times(rng, n, span)
     many = table and rng.random() < 0.4
     far = any(abs(t) > 2**50 for t in at)
-    parts = {("ab"[i] if many else ""): draw_part(rng, columns, table, "vx"[i], far) for i in range(2 if many else 1)}
+    parts = {("ab"[i] if many else ""): draw_part(rng, columns, table, "vx"[i], far, only) for i in range(2 if many else 1)}
     aggregation = agg.struct(**{k: p.aggregation() for k, p in parts.items()}) if many else parts[""].aggregation()
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*(c[0] for c in columns.values()), strict=True)] if n else []
     told = f"{container}, {[k for k in held.KINDS if held.KINDS[k] is columns['v'][1]]}, {aggregation!r}, {told}\n{rows}\n{at}"
     return Case(values, times, aggregation, parts, rows, at, told, {name: kind for name, (_, kind) in columns.items()})
 
 
-def draw_part(rng: random.Random, columns: held.Columns, table: bool, column: str, far: bool) -> Part:
+def draw_part(rng: random.Random, columns: held.Columns, table: bool, column: str, far: bool, only: str | None = None) -> Part:
     values, kind = columns[column]
     names = [*FOR_ALL]
     if kind.sort == "number":
@@ -185,7 +187,7 @@ def draw_part(rng: random.Random, columns: held.Columns, table: bool, column: st
         names.append("concat")
     if kind.sort == "decimal":
         names.append("sum")
-    name = rng.choice(names)
+    name = only if only in names else rng.choice(names)
     if not table:
         return Part(name, None, None)
     if name == "count" and rng.random() < 0.5:
@@ -444,13 +446,13 @@ ENTRIES = {
 CONTAINERS = [*held.COLUMNS, *held.TABLES]
 
 
-def run(seed: str, entry: str | None = None, container: str | None = None, kind: str | None = None) -> bool:
-    """Draw one case from a seed and check it; False where the container does not hold the type."""
+def run(seed: str, entry: str | None = None, container: str | None = None, kind: str | None = None, only: str | None = None) -> bool:
+    """Draw one case from a seed and check it; False where the container does not hold the type. ``only``: of this aggregation."""
     rng = random.Random(seed)
     entry = entry or rng.choice(sorted(ENTRIES))
     enter, span = ENTRIES[entry]
     container = container or rng.choice(CONTAINERS)
-    case = draw(rng, rng.choice([1, 2, 3, 5, 8, 13]), span, container, kind or rng.choice(sorted(held.KINDS)))
+    case = draw(rng, rng.choice([1, 2, 3, 5, 8, 13]), span, container, kind or rng.choice(sorted(held.KINDS)), only)
     if case is None:
         return False
     try:

@@ -23,6 +23,13 @@ def test_drawn_cases_agree_with_the_model(entry):
     assert ran > 75
 
 
+@pytest.mark.parametrize("name", [*table.FOR_ALL, *table.FOR_NUMBERS])
+def test_every_aggregation_agrees_with_the_model_at_every_entry_point(name):
+    for entry in table.ENTRIES:
+        for kind in ("int64", "float64", "text"):
+            assert sum(table.run(f"each/{name}/{entry}/{kind}/{i}", entry, "list", kind, name) for i in range(4)) == 4
+
+
 def test_every_entry_point_refuses_unequal_columns_and_what_int64_does_not_hold():
     assert sum(table.refusals(f"refusals/{i}") for i in range(12)) > 500
 
