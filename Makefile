@@ -7,9 +7,9 @@ PY     := $(VENV)/bin/python
 SOURCES := $(shell find src -name __pycache__ -prune -o -type f -print) CMakeLists.txt pyproject.toml tools/setup_env.py
 NATIVE  ?=
 SETUP   := $(PYTHON) tools/setup_env.py $(if $(NATIVE),--native)
-TESTED  := src tests tools
+TESTED  := src tests tools examples
 
-.PHONY: run test soak test-spark40 test-frames lint format stubs stress wheel wheels sanitize tsan clean
+.PHONY: run test soak docs pictures test-spark40 test-frames lint format stubs stress wheel wheels sanitize tsan clean
 
 run: $(VENV)/.run
 	rm -rf out/demo
@@ -48,6 +48,15 @@ stubs: $(VENV)/.test
 
 wheel: $(VENV)/.run
 	mkdir -p dist && cp build/wheels/sash-*.whl dist/
+
+# The docs as a site in out/site that works from the file system, with search and without a network.
+docs: $(VENV)/.test
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
+	@echo "open out/site/index.html"
+
+# The pictures of docs/algorithms.md, by running the algorithms.
+pictures: $(VENV)/.test
+	$(PY) tools/pictures.py
 
 # The files of a release: an sdist and a wheel for every CPython that is installed, tested.
 wheels:

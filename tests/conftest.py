@@ -16,3 +16,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=needs_spark, reverse=True)
         for item in filter(needs_spark, items):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        for item in items:
+            if item.path.name == "test_site.py":  # they share one build of the docs
+                item.add_marker(pytest.mark.xdist_group("site"))

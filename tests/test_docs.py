@@ -4,6 +4,7 @@ Spark's are run by tests/spark/test_docs.py.
 """
 
 import doctest
+import html
 import pathlib
 import re
 import shlex
@@ -11,9 +12,11 @@ import shlex
 import pytest
 
 from sash import cli
+from sash.bench import headlines
 from sash.pipeline import document
 
 ROOT = pathlib.Path(__file__).parents[1]
+REFERENCE = {f"{name}.md" for name in ("sash", "agg", "swag", "wheel", "spark", "serve", "errors")}  # tools/reference.py
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -29,8 +32,49 @@ def test_the_readme_has_examples_that_run():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page):
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        made_with_the_site = target.removeprefix("reference/") in REFERENCE
+        assert made_with_the_site or (page.parent / target).exists(), target
+
+
+def test_anchors_lead_to_headings():
+    def anchors(page):
+        heads = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+        return {re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
+
+    for page in PAGES:
+        for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text()):
+            assert anchor in anchors(page.parent / target if target else page), f"{page.name}: {target}#{anchor}"
+
+
+def test_the_figures_of_the_readme_are_those_of_the_report():
+    readme, report = (ROOT / "README.md").read_text(), (ROOT / "docs" / "benchmarks.md").read_text()
+    assert headlines.written(readme) == headlines.figures(report), "write them anew: sash.bench.headlines.update(Path('docs'))"
+    # No figure with a unit stands in the README outside of them, but in the examples' results and the picture.
+    rest = readme.replace(headlines.written(readme), "")
+    assert not re.findall(r"\d[\d,.]* (?:million|thousand|rows/s|ms\b|µs|GB|MiB)", rest)
+
+
+def test_the_picture_of_the_readme_has_the_figures_of_the_report():
+    drawn = html.unescape((ROOT / "docs" / headlines.PICTURE).read_text())
+    raced = headlines.race((ROOT / "docs" / "benchmarks.md").read_text())
+    assert ", ".join(f"{name} {rate:,.0f}" for name, rate in raced.items()) in drawn
+
+
+def test_a_report_writes_the_readme_above_it(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    (tmp_path / "docs").mkdir()
+    page = (ROOT / "docs" / "benchmarks.md").read_text().replace("417,537", "400,000")
+    (tmp_path / "docs" / "benchmarks.md").write_text(page)
+    (tmp_path / "README.md").write_text(f"before\n{headlines.BEGIN}\nold\n{headlines.END}\nafter\n")
+    assert headlines.update(tmp_path / "docs")
+    readme = (tmp_path / "README.md").read_text()
+    assert readme.startswith("before\n")
+    assert readme.endswith(f"{headlines.END}\nafter\n")
+    assert "400,000 rows/s" in readme
+    assert "Sash 400,000" in (tmp_path / "docs" / headlines.PICTURE).read_text()
+    (tmp_path / "README.md").write_text("no place for figures")
+    assert not headlines.update(tmp_path / "docs")
 
 
 def test_pipeline_files_in_the_docs_are_right(tmp_path):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sash.bench.experiments import EXPERIMENTS, OPTIONS, Finding, module_of
+from sash.bench.headlines import update
 from sash.bench.machine import facts, say
 from sash.bench.plots import draw
 
@@ -42,7 +43,10 @@ class Section:
 
 
 def report(folder: Path, full: bool, only: list[str] | None = None) -> list[Section]:
-    """Run the experiments and write benchmarks.md, and benchmarks/ with a PNG and a JSON file for each, to a folder."""
+    """Run the experiments and write benchmarks.md, and benchmarks/ with a PNG and a JSON file for each, to a folder.
+
+    The README above that folder gets its figures and its picture from the page.
+    """
     unknown = set(only or ()) - set(EXPERIMENTS)
     if unknown:
         raise ValueError(f"there is no experiment {', '.join(sorted(unknown))}. There are {', '.join(EXPERIMENTS)}.")
@@ -52,6 +56,7 @@ def report(folder: Path, full: bool, only: list[str] | None = None) -> list[Sect
     left_out = [name for name in chosen if not full and not only and _SHORTER.get(name, {}) is None]
     sections = [_section(name, figures, full) for name in chosen if name not in left_out]
     (folder / "benchmarks.md").write_text(page(sections, full, left_out))
+    update(folder)
     told = [dataclasses.asdict(section) | {"cells": len(section.cells)} for section in sections]
     (figures / "report.json").write_text(json.dumps({"machine": facts(), "full": full, "sections": told}, indent=1))
     return sections
