@@ -90,6 +90,10 @@ def algorithms() -> list[Any]:
 class Window:
     """
     A sliding window: insert, evict, query. Its subclasses are the algorithms.
+
+        >>> from sash.swag import Fiba, Window
+        >>> issubclass(Fiba, Window)
+        True
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None, **options: Any) -> None: ...
@@ -172,6 +176,16 @@ class Window:
 class Recalc(Window):
     """
     Aggregate a window from scratch at every query: the oracle, and the only one that takes non-associative aggregations.
+
+        >>> from sash import agg
+        >>> from sash.swag import Recalc
+        >>> w = Recalc(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -179,6 +193,16 @@ class Recalc(Window):
 class SubtractOnEvict(Window):
     """
     Aggregate an in-order window by taking the oldest item away with an inverse.
+
+        >>> from sash import agg
+        >>> from sash.swag import SubtractOnEvict
+        >>> w = SubtractOnEvict(agg.sum())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (15, 3, 100)
+        >>> w.evict(); w.query()
+        6
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None, integers_only: bool = False) -> None: ...
@@ -186,6 +210,16 @@ class SubtractOnEvict(Window):
 class TwoStacks(Window):
     """
     Aggregate an in-order window with two stacks: amortised constant time, 2n partials, its items at hand.
+
+        >>> from sash import agg
+        >>> from sash.swag import TwoStacks
+        >>> w = TwoStacks(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -193,6 +227,16 @@ class TwoStacks(Window):
 class TwoStacksLite(Window):
     """
     Aggregate an in-order window in amortised constant time, with n + 1 partials.
+
+        >>> from sash import agg
+        >>> from sash.swag import TwoStacksLite
+        >>> w = TwoStacksLite(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -200,6 +244,16 @@ class TwoStacksLite(Window):
 class Daba(Window):
     """
     Aggregate an in-order window in worst-case constant time, with 2n partials and its items at hand.
+
+        >>> from sash import agg
+        >>> from sash.swag import Daba
+        >>> w = Daba(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -207,6 +261,16 @@ class Daba(Window):
 class DabaLite(Window):
     """
     Aggregate an in-order window in worst-case constant time, with n + 2 partials.
+
+        >>> from sash import agg
+        >>> from sash.swag import DabaLite
+        >>> w = DabaLite(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -214,6 +278,16 @@ class DabaLite(Window):
 class FlatFit(Window):
     """
     Aggregate an in-order window, or its youngest part, in amortised constant time.
+
+        >>> from sash import agg
+        >>> from sash.swag import FlatFit
+        >>> w = FlatFit(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -221,6 +295,16 @@ class FlatFit(Window):
 class FlatFat(Window):
     """
     Aggregate an in-order window and any range of it with a flat binary tree.
+
+        >>> from sash import agg
+        >>> from sash.swag import FlatFat
+        >>> w = FlatFat(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -228,6 +312,16 @@ class FlatFat(Window):
 class BInt(Window):
     """
     Aggregate an in-order window and any range of it with dyadic intervals; evicting costs no combine.
+
+        >>> from sash import agg
+        >>> from sash.swag import BInt
+        >>> w = BInt(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -235,6 +329,16 @@ class BInt(Window):
 class Amta(Window):
     """
     Aggregate an in-order window in amortised constant time, evicting any number of items in O(log n).
+
+        >>> from sash import agg
+        >>> from sash.swag import Amta
+        >>> w = Amta(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -242,6 +346,16 @@ class Amta(Window):
 class MonotonicDeque(Window):
     """
     Aggregate an in-order window of a selective aggregation by keeping only the items that can still win.
+
+        >>> from sash import agg
+        >>> from sash.swag import MonotonicDeque
+        >>> w = MonotonicDeque(agg.max())
+        >>> for time, item in ((100, 9), (200, 4), (300, 2)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -249,6 +363,16 @@ class MonotonicDeque(Window):
 class OrderStatistics(Window):
     """
     Compute median, quantile, ith_smallest or distinct of numbers in any order, in O(log n).
+
+        >>> from sash import agg
+        >>> from sash.swag import OrderStatistics
+        >>> w = OrderStatistics(agg.median())
+        >>> for time, item in ((100, 9), (300, 2), (200, 4)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (4.0, 3, 100)
+        >>> w.evict(); w.query()
+        3.0
     """
 
     def __init__(self, aggregation: Aggregation, *, dtype: str | None = None) -> None: ...
@@ -256,6 +380,16 @@ class OrderStatistics(Window):
 class BTree(Window):
     """
     Aggregate a window of items in any order: O(log n) for every item; the baseline that Fiba is measured against.
+
+        >>> from sash import agg
+        >>> from sash.swag import BTree
+        >>> w = BTree(agg.max())
+        >>> for time, item in ((100, 9), (300, 2), (200, 4)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
@@ -263,6 +397,16 @@ class BTree(Window):
 class Fiba(Window):
     """
     Aggregate a window of items in any order: O(log d) for an item d places late, ranges included.
+
+        >>> from sash import agg
+        >>> from sash.swag import Fiba
+        >>> w = Fiba(agg.max())
+        >>> for time, item in ((100, 9), (300, 2), (200, 4)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, min_arity: Any = None, ties: str = "combine", dtype: str | None = None) -> None: ...
@@ -270,6 +414,16 @@ class Fiba(Window):
 class BlockFiba(Window):
     """
     Aggregate a window of items in any order: blocks of entries and three fingers.
+
+        >>> from sash import agg
+        >>> from sash.swag import BlockFiba
+        >>> w = BlockFiba(agg.max())
+        >>> for time, item in ((100, 9), (300, 2), (200, 4)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, ties: str = "combine", dtype: str | None = None) -> None: ...
@@ -282,6 +436,16 @@ class _SmallBlockFiba(Window):
 class Reordered(Window):
     """
     Sort items that are at most max_delay late in a buffer before a DabaLite.
+
+        >>> from sash import agg
+        >>> from sash.swag import Reordered
+        >>> w = Reordered(agg.max(), max_delay=200)
+        >>> for time, item in ((100, 9), (300, 2), (200, 4)):
+        ...     w.insert(item, time)
+        >>> w.query(), len(w), w.oldest
+        (9, 3, 100)
+        >>> w.evict(); w.query()
+        4
     """
 
     def __init__(self, aggregation: Aggregation, *, max_delay: Any, dtype: str | None = None) -> None: ...
@@ -382,7 +546,20 @@ class WheelAnswers:
     def _unit(self) -> int: ...
 
 class WheelReader(WheelAnswers):
-    """A read-only view of a wheel at one watermark, for other threads."""
+    """
+    A read-only view of a wheel at one watermark, for other threads.
+
+        >>> from sash import agg
+        >>> from sash.wheel import Wheel
+        >>> w = Wheel(agg.sum(), unit="s")
+        >>> w.insert(5, time=30)
+        True
+        >>> _ = w.advance_to(60)
+        >>> reader = w.reader()
+        >>> _ = w.advance_to(120)                    # the reader stays where it was
+        >>> reader.watermark, reader.query(0, 60)
+        (60, 5)
+    """
 
 class WheelCore(WheelAnswers):
     """A wheel: writer, reader, windows and one clock."""

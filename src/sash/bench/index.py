@@ -13,6 +13,7 @@ import numpy as np
 
 from sash.bench.experiments import Finding
 from sash.bench.machine import say
+from sash.bench.plots import marks
 from sash.bench.tables import columns
 
 __all__ = ["findings", "measure", "plot", "table"]
@@ -98,13 +99,10 @@ def table(name: str, cells: list[dict[str, Any]]) -> str:
 def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
     """Draw p50 and p99 of each contender, on a logarithmic axis."""
     axes = figure.subplots()
-    places = np.arange(len(cells))
-    axes.barh(places - 0.2, [c["p50"] * 1e6 for c in cells], 0.4, label="p50")
-    axes.barh(places + 0.2, [c["p99"] * 1e6 for c in cells], 0.4, label="p99")
-    axes.set_yticks(places, [c["part"] for c in cells])
-    axes.invert_yaxis()
-    axes.legend()
-    axes.set(xscale="log", xlabel="microseconds", title="COUNT and SUM over random ranges of seconds in a month")
+    for name, mark in (("p50", "o"), ("p99", "s")):
+        marks(axes, [c["part"] for c in cells], [c[name] * 1e6 for c in cells], name, mark)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set(xlabel="microseconds", title="COUNT and SUM over random ranges of seconds in a month")
 
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:

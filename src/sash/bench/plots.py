@@ -10,7 +10,7 @@ from typing import Any
 from sash.bench.experiments import module_of
 from sash.errors import missing_extra
 
-__all__ = ["draw", "lines", "ratios", "violins"]
+__all__ = ["draw", "lines", "marks", "ratios", "violins"]
 
 Cells = list[dict[str, Any]]
 
@@ -39,6 +39,15 @@ def lines(axes: Any, cells: Cells, x: str, y: str, label: Callable[[dict[str, An
     _label_decades(axes.yaxis)
     if cells:
         axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4)
+
+
+def marks(axes: Any, labels: list[str], values: list[float], name: str | None = None, mark: str = "o") -> None:
+    """Draw a mark with its figure per label, on a logarithmic axis: the length of a bar would say nothing there."""
+    axes.plot(values, range(len(values)), mark, markersize=6, label=name)
+    for i, value in enumerate(values):
+        axes.annotate(f"{value:,.3g}", (value, i), xytext=(7, 0), textcoords="offset points", va="center", fontsize=7)
+    axes.set(xscale="log", yticks=range(len(labels)), yticklabels=labels, ylim=(len(labels) - 0.4, -0.6))
+    axes.margins(x=0.1)
 
 
 def _label_decades(axis: Any) -> None:

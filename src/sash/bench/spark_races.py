@@ -51,7 +51,7 @@ def table(name: str, cells: Cells) -> str:
 
 
 def plot(name: str, cells: Cells, figure: Any) -> None:
-    """Draw the rows/s, or the seconds, of every contender as bars, a group per cell."""
+    """Draw the rows/s of every contender as marks with their figures, a line per cell; seconds of latency as bars."""
     if name in ("spark-ooo", "spark-bulk"):
         from sash.bench import spark_papers
 
@@ -70,11 +70,13 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
         names = list(dict.fromkeys(contender for cell in cells for contender in cell["rates"]))
         for i, contender in enumerate(names):
             there = [(j, cell["rates"][contender]["median"]) for j, cell in enumerate(cells) if contender in cell["rates"]]
-            axes.bar([j + i / (len(names) + 1) for j, _ in there], [rate for _, rate in there], 1 / (len(names) + 1), label=contender)
-        axes.set_xticks([j + (len(names) - 1) / 2 / (len(names) + 1) for j in range(len(cells))], [_setting(cell) for cell in cells])
-        axes.set_yscale("log")
-        axes.set_ylabel("input rows/s")
-    axes.legend()
+            axes.plot([rate for _, rate in there], [j for j, _ in there], "osDv^"[i % 5], markersize=8, label=contender)
+            for j, rate in there:
+                axes.annotate(f"{rate:,.0f}", (rate, j), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=8)
+        axes.set(xscale="log", yticks=range(len(cells)), yticklabels=[_setting(cell) for cell in cells], ylim=(len(cells) - 0.5, -0.5))
+        axes.margins(x=0.12)
+        axes.set_xlabel("input rows/s (log scale)")
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def _setting(cell: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from sash import agg
 from sash.bench.experiments import Finding
 from sash.bench.machine import say
+from sash.bench.plots import marks
 from sash.bench.tables import columns
 from sash.wheel import TileStore
 
@@ -131,11 +132,8 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
     """Draw the milliseconds of each part, on a logarithmic axis."""
     axes = figure.subplots()
     shown = [c for c in cells if c["part"] != "write"]
-    axes.barh([c["part"] for c in shown], [c["seconds"]["median"] * 1e3 for c in shown])
-    axes.invert_yaxis()
-    axes.set(
-        xscale="log", xlabel="milliseconds (median)", title=f"A tile store of {cells[0]['slices']:,} slices of {cells[0]['keys']:,} keys"
-    )
+    marks(axes, [c["part"] for c in shown], [c["seconds"]["median"] * 1e3 for c in shown])
+    axes.set(xlabel="milliseconds (median)", title=f"A tile store of {cells[0]['slices']:,} slices of {cells[0]['keys']:,} keys")
 
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:

@@ -12,6 +12,7 @@ import numpy as np
 from sash import _bench, agg
 from sash.bench.experiments import Finding
 from sash.bench.machine import nanoseconds_per_tick, pinned, say, spread
+from sash.bench.plots import marks
 from sash.bench.tables import columns, rate
 from sash.wheel import KeyedWheels, Wheel
 
@@ -241,7 +242,7 @@ def table(name: str, cells: Cells) -> str:
 
 
 def plot(name: str, cells: Cells, figure: Any) -> None:
-    """Draw a bar per cell."""
+    """Draw a mark per cell."""
     axes = figure.subplots()
     if name == "wheel-stream":
         label = [f"{c['contender']}, {c['range_per_slide']}, {c['write_ahead']}, {c['late']:.0%}" for c in cells]
@@ -256,10 +257,9 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
         label = [f"{c['contender']}, {c['agg']}, {c['days']} days" for c in cells]
         values, text = [c["bytes"] / 2**20 for c in cells], "MiB of a history of seconds"
     figure.set_size_inches(9, max(3.0, 1.4 + 0.2 * len(cells)))
-    axes.barh(label, values)
-    axes.invert_yaxis()
+    marks(axes, label, values)
     axes.tick_params(axis="y", labelsize=7)
-    axes.set(xlabel=text, xscale="log")
+    axes.set(xlabel=text)
 
 
 def findings(name: str, cells: Cells) -> list[Finding]:

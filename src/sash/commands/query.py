@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         from sash.commands.charts import chart
 
-        chart(answer, args.plot, str(args.store), store.aggs)
+        chart(answer, args.plot, Path(str(args.store)).name, store.aggs, args.by)
     {"table": _print_table, "csv": _print_csv, "json": _print_json}[args.format](answer, store)
     return 0
 

@@ -20,6 +20,13 @@ def metrics(progress: Any) -> dict[str, int]:
 
     `rows` came in, `null_times` had no time, `ahead` were refused by max_ahead, `seen` were before history_until, `late` were behind the
     watermark; `keys` and `slices` are held as state after the batch.
+
+    >>> from types import SimpleNamespace
+    >>> from pyspark.sql import Row
+    >>> progress = SimpleNamespace(observedMetrics={"sash.windows": Row(rows=400, late=3)})      # of a running query
+    >>> counted = metrics(progress)
+    >>> counted["rows"], counted["late"], counted["ahead"]
+    (400, 3, 0)
     """
     found = dict.fromkeys(NAMES, 0)
     for name, row in progress.observedMetrics.items():

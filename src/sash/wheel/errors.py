@@ -9,19 +9,59 @@ __all__ = ["BeyondWatermark", "Misaligned", "NotRetained", "TileStoreError", "le
 
 
 class BeyondWatermark(SashError, ValueError):
-    """A range ends after the watermark: what lies there is not complete."""
+    """A range ends after the watermark: what lies there is not complete.
+
+    >>> from sash import agg
+    >>> from sash.wheel import Wheel
+    >>> w = Wheel(agg.sum(), unit="s")
+    >>> _ = w.advance_to(60)
+    >>> w.query(0, 90)
+    Traceback (most recent call last):
+    ...
+    sash.wheel.errors.BeyondWatermark: [0, 90) ends after the watermark, 60. Advance the wheel first, or pass clamp=True for the part
+    before it.
+    """
 
 
 class NotRetained(SashError, ValueError):
-    """A range needs slots that were dropped, or lies before the wheel's start."""
+    """A range needs slots that were dropped, or lies before the wheel's start.
+
+    >>> from sash import agg
+    >>> from sash.wheel import Wheel
+    >>> w = Wheel(agg.sum(), unit="s", start=3_600)
+    >>> _ = w.advance_to(7_200)
+    >>> w.query(0, 7_200)
+    Traceback (most recent call last):
+    ...
+    sash.wheel.errors.NotRetained: [0, 7200) begins before the wheel does, at 3600. Ask from there on.
+    """
 
 
 class Misaligned(SashError, ValueError):
-    """A time or a length is not a multiple of the wheel's grain."""
+    """A time or a length is not a multiple of the wheel's grain.
+
+    >>> from sash import agg
+    >>> from sash.wheel import Wheel
+    >>> w = Wheel(agg.sum(), unit="s", grain="1m")
+    >>> _ = w.advance_to(3_600)
+    >>> w.query(0, 90)
+    Traceback (most recent call last):
+    ...
+    sash.wheel.errors.Misaligned: 90 is not a multiple of the wheel's grain, 1m. Use 60 or 120.
+    """
 
 
 class TileStoreError(SashError, ValueError):
-    """A tile store can't be read, or refuses a write: it is damaged, of another definition, or another query's."""
+    """A tile store can't be read, or refuses a write: it is damaged, of another definition, or another query's.
+
+    >>> import tempfile
+    >>> from sash.wheel import TileStore
+    >>> try:
+    ...     TileStore(tempfile.mkdtemp())
+    ... except TileStoreError as error:
+    ...     print(str(error).partition(": ")[2].partition(".")[0])
+    it is no tile store
+    """
 
 
 _DATED = 366 * 86_400_000_000  # closer to the epoch than a year, a time is more likely a plain number

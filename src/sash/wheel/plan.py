@@ -25,6 +25,14 @@ class Plan(NamedTuple):
     """A plan for a range: ``strategy``, its cost in combines, its segments in time order, and what was rejected.
 
     Strategies: ``empty``, ``prefix``, ``landmark``, ``single``, ``combined``, ``inverse``.
+
+    >>> from sash import agg
+    >>> from sash.wheel import Wheel
+    >>> w = Wheel(agg.max(), unit="s", grain="1m", levels=("1h", "1d"))
+    >>> _ = w.advance_to(172_800)
+    >>> plan = w.explain(60, 172_800)
+    >>> plan.strategy, plan.slots, plan.combines
+    ('combined', 83, 82)
     """
 
     aggregation: str

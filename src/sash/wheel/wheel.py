@@ -29,7 +29,17 @@ HINTS: Final = ("auto", "none", "simd", "inverse")
 
 
 class WindowResult(NamedTuple):
-    """One window that ended: [start, end) and its value."""
+    """One window that ended: [start, end) and its value.
+
+    >>> from sash import agg
+    >>> w = Wheel(agg.sum(), unit="s")
+    >>> w.window(60, name="minute")
+    'minute'
+    >>> w.insert(5, time=30)
+    True
+    >>> w.advance_to(60)
+    [WindowResult(name='minute', start=0, end=60, value=5)]
+    """
 
     name: str
     start: int
