@@ -150,6 +150,24 @@ def page(module: str) -> str:
     return "\n".join(lines)
 
 
+# Where a page goes that is not listed in mkdocs.yml; any other goes to the end.
+PLACES = {"features.md": "How to", "reliability.md": "Operations"}
+
+
+def on_config(config: Any) -> Any:
+    """List every page of docs/ in the navigation, so that a new one can't be forgotten."""
+    listed = re.findall(r"[\w-]+\.md", str(config.nav))
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        if page.name not in listed:
+            place = PLACES.get(page.name, "More")
+            section = next((entry[place] for entry in config.nav if place in entry), None)
+            if section is None:
+                section = []
+                config.nav.append({place: section})
+            section.append(page.name)
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Give mkdocs a page per module."""
     from mkdocs.structure.files import File
