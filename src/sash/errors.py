@@ -50,7 +50,8 @@ class BrokenWindow(SashError, RuntimeError):
     ...         raise ValueError("no cd, please")
     ...     return a + b
     >>> w = swag.Fiba(agg.define(lift=str, combine=fussy, identity=""))
-    >>> w.bulk_insert(list("abcdefg"), times=range(7))
+    >>> w.insert("a", time=0)
+    >>> w.bulk_insert(list("bcdefg"), times=range(1, 7))
     Traceback (most recent call last):
     ...
     ValueError: no cd, please

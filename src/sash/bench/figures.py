@@ -250,7 +250,7 @@ def _bulk_logarithmic(cells: list[dict[str, Any]]) -> list[Finding]:
         by = {c["bulk"]: c["evict"] for c in cells if c["algorithm"] == algorithm and c["distance"] == 0 and "evict" in c}
         if {16, 1 << 10, 1 << 16} <= set(by):
             told = (f"{by[m]['combines']:.0f} combines, {by[m]['ns']['p50']:,.0f} ns for m = {m:,}" for m in (16, 1 << 10, 1 << 16))
-            # From m to m to the power of 1.6, logarithmic work grows by as much at most.
+            # 2^16 is (2^10) ** 1.6, so logarithmic work grows 1.6 times at most.
             held = by[1 << 16]["combines"] <= 1.6 * by[1 << 10]["combines"]
             out.append(Finding(f"bulk-evict: {algorithm} evicts m in O(log m)", held, f"mean and median eviction: {'; '.join(told)}"))
     return out

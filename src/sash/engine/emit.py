@@ -214,7 +214,7 @@ class ChangeBucket(Bucket):
         return [results[i] for i in range(len(self.query.aggs)) for results in by_lookback]
 
     def _changed(self, now: list[pa.Array], told: list[pa.Array] | None, old_run: Run, place: Array) -> Array:
-        """The keys of the run whose values differ from those told, by number; of a key that was not there, from those of nothing."""
+        """The numbers of the keys whose values differ from those told last. A new key is compared with the values of an empty look-back."""
         nobody, rolling = np.zeros(1, np.int64), self.query.rolling
         assert rolling is not None
         empty = [column for column in self._run.layout.results(self._run.columns, (nobody, nobody)) for _ in rolling.lookbacks]
