@@ -74,7 +74,7 @@ def _delay(definition: Definition) -> str:
     event = {
         "final": f"a {'row' if definition.query.windows is None else 'window'} comes out when the watermark reaches its "
         f"{'time' if definition.query.windows is None else 'end'}",
-        "event": "none: a row comes out in the micro-batch it came in; rows that no look-back can reach any more are dropped as the watermark moves",
+        "event": "none: a row comes out in the micro-batch it came in; rows beyond every look-back go as the watermark moves",
         "changed": "the values are those of the watermark",
         "update": "none: a window comes out whenever rows came for it, until the watermark has passed its end",
     }[definition.query.emit]
