@@ -59,7 +59,7 @@ def _parser(asked: Sequence[str]) -> argparse.ArgumentParser:
             try:
                 importlib.import_module(module).add_arguments(command)
             except ImportError as error:
-                if len(asked) == 1:  # else it is one of all, listed for a shell: without options then
+                if len(asked) == 1:  # where all commands are listed for a shell, this one is listed without its options
                     parser.exit(1, f"sash {name}: {error}\n")
     return parser
 

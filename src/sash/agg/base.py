@@ -75,11 +75,11 @@ class Aggregation:
     from_native: Callable[[bytes], Any] | None = None  # the Python form of such a kernel's partial, to lower it with arg
     in_slices: Callable[[ItemType], Native | None] | None = None  # the kernel of the engine, where it is another: see slice_kernel()
     exact_inverse: bool = False  # on integers the inverse gives back every bit, so it may be chosen without being asked for
-    counts: bool = False  # its partial is of integers whatever the items are, so that its inverse is exact on floats too
+    counts: bool = False  # its partial holds integers whatever the items are, so its inverse is exact on floats too
     in_unit: Callable[[int], Aggregation] | None = None  # makes it for times in units of so many microseconds: see with_unit()
     reads_time: bool = False  # a partial holds the time of its items, not their values alone
     ties: bool = False  # of items with one time, the engine's tie column decides which counts
-    null_in_frames: bool = False  # of no value, a frame holds null as in SQL, where a window gives a number
+    null_in_frames: bool = False  # where there is no value, a frame holds null as in SQL, and a window gives a number
     reads: tuple[str, ...] = ()  # the names of the parameters that are columns
     result: Result | None = None  # of which type the result is; None: the type is found by trying a made-up item
     rank: Rank | None = None  # what of the sorted items is the result

@@ -80,7 +80,7 @@ def compiler(
 
 
 def _fresh(value: Any, made: dict[int, Any]) -> Any:
-    """Give a function anew, with the compiled functions that it calls anew: numba never looks at a constant twice."""
+    """Make a fresh copy of a function and of the compiled functions that it calls: numba reads a constant only once."""
     if id(value) in made:
         return made[id(value)]
     if isinstance(inner := getattr(value, "py_func", None), types.FunctionType) and hasattr(value, "targetoptions"):
@@ -98,7 +98,7 @@ def _fresh(value: Any, made: dict[int, Any]) -> Any:
 
 def _compile(lift: Any, combine: Any, lower: Any, inverse: Any, identity: Any, item_type: ItemType) -> tuple[Native, Any]:
     numba = _numba()
-    # Called from the functions around them alone: always inlined there, and without entries of their own for Python and C.
+    # Only the functions around them call these, so they are inlined there and get no entry of their own for Python and C.
     jit = functools.partial(numba.njit, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     anew: dict[int, Any] = {}
     lift, combine, lower = (jit(_fresh(getattr(f, "py_func", f), anew)) for f in (lift, combine, lower))

@@ -98,7 +98,7 @@ def sum(column: str | None = None, *, exact: bool = False, where: Where = None, 
         where,
         dtype,
         natives=_kernel("sum", "sum"),
-        in_slices=_kernel("mean", "sum_or_none"),  # a sum that knows how many it has added: of none, it is null
+        in_slices=_kernel("mean", "sum_or_none"),  # a sum that counts its items, so that the sum of none is null
         exact_inverse=True,
         null_in_frames=True,
         result=Result("sum"),

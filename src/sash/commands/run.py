@@ -170,7 +170,7 @@ def _log_file(checkpoint: Path | None) -> Path:
 
 @contextlib.contextmanager
 def stderr_to(log: Path) -> Iterator[None]:
-    """Send what the JVM, started inside, says on standard error to a file, after what is there: it inherits the descriptor for good."""
+    """Append the standard error of a JVM that is started inside to a file; the JVM keeps the descriptor for good."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as file:

@@ -167,7 +167,7 @@ def _of_pandas(values: Any) -> Column:
 
 
 def _none_for_missing_text(values: Any) -> Array:
-    """An object column of pandas: beside text, NaN is what pandas writes for nothing."""
+    """An object column of pandas, where NaN among text means null."""
     array: Array = values.to_numpy()
     if any(isinstance(value, str) for value in array):
         array = array.copy()

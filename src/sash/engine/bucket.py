@@ -194,7 +194,7 @@ class Bucket:
             self._run, _ = self._run.merge(fresh, self._combines)
 
     def _choose(self, work: int) -> None:
-        """Take the form that suits so many rows and windows, against what is held."""
+        """Choose the live form or columns, by how many rows and windows there are to do and how much is held."""
         if self._live is None:
             if self._form == "column" or (self._form == "auto" and work * LIVE > len(self._run)):
                 return
@@ -216,7 +216,7 @@ class Bucket:
         live.insert(run)
 
     def _wait(self, batch: pa.RecordBatch, step: int = 1) -> None:
-        """Rows wait for their time, or no longer: the live form counts their keys as held."""
+        """Note that rows begin or cease to wait for their time: the live form counts their keys as held."""
         if self._live is not None:
             keys, ids = RowView(self.query, batch).keys()
             self._live.wait(keys, step * np.bincount(ids, minlength=len(keys)))
@@ -336,7 +336,7 @@ class Bucket:
                 self._live.expire(oldest, self._kept_rows, rolling.whole_past)
             self._store.trim(oldest, self.watermark, len(self._live))
         elif always or np.count_nonzero(self._run.times < oldest) * 8 >= len(self._run) > 0:
-            # A pass over all entries, worth it where it frees something.
+            # This goes over all entries, so it is done only where it frees some.
             self._run = self._kept(self._run)
             self._store.trim(oldest, self.watermark, len(self._run))
 
@@ -376,7 +376,7 @@ class Bucket:
         return final
 
     def _look_back(self, rows: pa.RecordBatch, labels: pa.RecordBatch | None = None) -> list[pa.Array]:
-        """Bring rows to what is held, and give their look-backs, or those of labels."""
+        """Add rows to those held, and give their look-backs, or those of labels."""
         run, places = self._entries(rows)
         self._store.added(run)
         if self._live is not None:

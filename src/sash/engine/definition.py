@@ -51,7 +51,7 @@ class Columns:
         return f"column {name!r} .cast(pa.timestamp('us'))"
 
     def check_key(self, name: str) -> None:
-        """Raise a DefinitionError if a column can't be a key; what the engine refuses by itself need not be known here."""
+        """Raise a DefinitionError if a column can't be a key. The engine refuses some types by itself; those are not listed here."""
 
     def require(self, role: str, name: Any) -> None:
         """Raise a DefinitionError unless this is the name of a column."""
@@ -233,7 +233,7 @@ def define_rolling(
 def labelled(
     rows: Columns, at: Columns, *, time: str, at_time: str | None, key: Any, aggs: Any, tie: str | None
 ) -> tuple[Labels, list[str]]:
-    """Check the table of labels; gives what is to be known of it, and the columns of the rows that the results depend on."""
+    """Check the table of labels; give its description, and the columns of the rows that the results depend on."""
     keys, bound = _check_columns(rows, time, key, aggs, tie)
     named = time if at_time is None else at_time
     for name in keys:

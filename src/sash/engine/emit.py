@@ -49,7 +49,7 @@ class UpdateBucket(Bucket):
         return out
 
     def _touched(self, fresh: Run, first: int) -> pa.RecordBatch | None:
-        """Bring slices to what is held, and give the windows that hold one of them and end from `first` on (in panes)."""
+        """Add new slices to those held, and give the windows that contain one of them and end from `first` on (in panes)."""
         import pyarrow as pa
 
         windows = self.query.windows
@@ -70,7 +70,10 @@ class UpdateBucket(Bucket):
 
 
 class EventBucket(Bucket):
-    """Every row at once, late ones too, from what has arrived; what no look-back of a row on time reaches is let go."""
+    """Give every row at once, late ones too, with look-backs of what has arrived.
+
+    Rows that no later row on time can look back to are dropped.
+    """
 
     def __init__(self, query: Query) -> None:
         super().__init__(query)
@@ -102,13 +105,13 @@ class EventBucket(Bucket):
 class ChangeBucket(Bucket):
     """The look-backs of every key as of the watermark, where they differ from those of the watermark before.
 
-    The values told last are not stored: they are those of the last watermark, which what is held still gives. In the live form
-    only keys are asked that rows came for, or for which a row enters or leaves a look-back by then.
+    The values told last are not stored: they are computed again from what is held, as of the last watermark. In the live form only
+    those keys are asked for which rows came, or for which a row enters or leaves a look-back.
     """
 
     def _oldest(self) -> int:
         assert self.query.rolling is not None
-        # One unit more than for rows to come: the look-backs of the watermark itself are asked for again.
+        # One unit more than later rows need: the look-backs of the watermark itself are computed again.
         return self.query.rolling.oldest_time(self.watermark if self.watermark in (None, FOREVER) else self.watermark - 1)
 
     def _begin(self, live: Live, run: Run) -> None:
@@ -301,7 +304,7 @@ class SessionBucket(Bucket):
         ends = run.times[last[over]] + sessions.gap
         out = window_rows(self.query, [column.take(key) for column in run.key_columns], run.times[first[over]], ends, results)
         self._store.dirty = True
-        # What is over is the beginning of every key: give it a time before all others, and cut there.
+        # Sessions that are over stand at the beginning of every key: they get a time before all others, and the cut is there.
         gone = np.repeat(over, last - first + 1)
         times = np.where(gone, -FAR, run.times)
         keys, starts, kept, places = _core.keep_entries(run.keys, run.starts, times, -FAR + 1, 0, False, -1)

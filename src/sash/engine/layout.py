@@ -200,7 +200,7 @@ class Leaf:
 
         def slide_part(cut: slice) -> list[bool]:
             places = to if to is None else to[cut]
-            # Without places of its own a part writes from the start of what it is given.
+            # A part without places of its own writes from the start of the array that it is given.
             out = arrays if to is not None else [(bits[cut], valid[cut]) for bits, valid in arrays]
             return column.slide(stretches[0][cut], stretches[1][cut], self.how, self.subtract, places, out)  # type: ignore[no-any-return]
 

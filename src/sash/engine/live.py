@@ -25,8 +25,7 @@ Array = np.ndarray[Any, Any]
 FORMS = ("auto", "column", "array", "tree")
 _FORCED = "SASH_ENGINE_FORM"  # for tests: the one form that every bucket takes
 
-# From so many times as much held as there is to do on, the live form is worth what it costs to build it; and as long as there is not
-# so many times as much to do as is held.
+# The live form is built where LIVE times as much is held as there is to do. It is given up where COLUMN times as much is to do as is held.
 LIVE = COLUMN = 2
 
 
@@ -91,7 +90,7 @@ class Live:
         return self.core.insert(run.keys, run.starts, run.times, run.columns)  # type: ignore[no-any-return]
 
     def wait(self, keys: Any, rows: Array) -> None:
-        """Count rows that wait for their time, by key; negative when they have come to an end."""
+        """Count rows that wait for their time, by key; a negative number takes back rows that wait no longer."""
         self.core.wait(self.core.number(keys), rows)
 
     def run(self) -> Run:
@@ -100,7 +99,7 @@ class Live:
         return Run(self._layout, keys, starts, times, columns)
 
     def expire(self, oldest: int, keep: int = 0, fold: bool = False) -> None:
-        """Let go of what is before ``oldest``, but for the last ``keep`` rows of each key."""
+        """Drop entries before ``oldest``, except the last ``keep`` rows of each key."""
         self.core.expire(oldest, keep, fold)
 
     # --- answers
@@ -167,7 +166,7 @@ class Live:
         return self._by_aggregation(by_lookback)
 
     def at_labels(self, labels: pa.RecordBatch) -> list[pa.Array]:
-        """Give all look-backs at the times of labels, label by label; of a key that is not held, those of nothing."""
+        """Give all look-backs at the times of labels, label by label; a key that is not held gets the results of an empty look-back."""
         view = RowView(self.query, labels)
         keys, ids = view.keys()
         rolling = self.query.rolling

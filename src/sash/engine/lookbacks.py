@@ -78,7 +78,7 @@ def lookback_columns(run: Run, entries: Array, places: Array, each: Each | None 
 
 
 def label_columns(run: Run, labels: pa.RecordBatch, each: Each | None = None) -> list[pa.Array]:
-    """The results of all look-backs at the times of labels, label by label; of a key without entries, those of nothing."""
+    """The results of all look-backs at the times of labels, label by label; a key without entries gets those of an empty one."""
     query = run.layout.query
     rolling = query.rolling
     assert rolling is not None

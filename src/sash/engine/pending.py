@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["Pending", "concat"]
 
 Array = np.ndarray[Any, Any]
-MANY = 64  # batches, from which on they become one: a search in each of them is then more than a sort now and then
+MANY = 64  # with more batches they are merged into one: to search each of them would cost more than a sort now and then
 
 
 class Pending:
-    """Batches in order of time: what has come to its end is the beginning of each.
+    """Batches that are each in order of time, so that the rows that are final stand at the beginning of each.
 
     Cost: taking n rows from b batches is O(n + b log rows); b stays below 64.
     """

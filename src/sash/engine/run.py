@@ -53,7 +53,7 @@ class Run:
         return cls(layout, keys, starts, times, layout.lift(rows, places, len(times), each)), places
 
     def merge(self, other: Run, combine: bool, oldest: int = BEFORE_ALL) -> tuple[Run, Array]:
-        """Both as one, without slices before ``oldest``; also, if that is none, the places of the other's slices."""
+        """Merge both, without slices before ``oldest``; where ``oldest`` is None, also give the places of the other's slices."""
         if not len(other) and (not len(self) or oldest == BEFORE_ALL):
             return self, np.zeros(0, np.int32)
         if not len(self):
@@ -68,7 +68,7 @@ class Run:
         return Run(self.layout, keys, starts, times, columns), right
 
     def keep(self, oldest: int, rows: int = 0, fold: bool = False, only: int = -1) -> Run:
-        """The entries that still matter: not before ``oldest``, the last ``rows`` of each key, and all others folded or dropped."""
+        """Keep the entries from ``oldest`` on and the last ``rows`` of each key; fold or drop all others."""
         if not len(self) or (only < 0 and not (self.times < oldest).any()):
             return self
         keys, starts, times, places = _core.keep_entries(self.keys, self.starts, self.times, oldest, rows, fold, only)

@@ -29,7 +29,7 @@ class Windows:
     slide: int
     offset: int = 0
     ranges: tuple[tuple[str, int], ...] = ()  # several in one row, by their labels; ``range`` is then the longest of them
-    empty_once: bool = False  # a key whose window falls empty gives one row without anything
+    empty_once: bool = False  # a key whose window falls empty gives one row, with the results of nothing
 
     def __post_init__(self) -> None:
         if self.range <= 0 or self.slide <= 0:
@@ -47,7 +47,7 @@ class Windows:
 
     @property
     def each_range(self) -> tuple[int, ...]:
-        """The ranges of a row, in panes: those that were asked for, or the one that there is."""
+        """The ranges of an output row, in panes: all that were asked for, one or several."""
         return tuple(length // self.grain for _, length in self.ranges) or (self.range // self.grain,)
 
     def panes_of(self, times: Array) -> Array:
@@ -199,7 +199,7 @@ class Rolling:
         first = watermark + 1 - self.delay  # where look-backs of the next row end
         needed = [first - p + (not self.takes_left) for _, p in self.lookbacks if isinstance(p, int)]
         if self.delay and (self.whole_past or self.hop):
-            needed.append(first + self.takes_right)  # what is younger is not yet in the past of every row to come
+            needed.append(first + self.takes_right)  # a younger row is not yet in the past of every later row
         return min(needed, default=watermark + 1 if self.hop else FOREVER)
 
     @property

@@ -45,7 +45,7 @@ class Piece:
 
     kind: str
     data: bytes
-    quantiles: list[int]  # of its slices' times, oldest to newest: how much of it is alive
+    quantiles: list[int]  # the times of its slices, oldest to newest: they tell how much of it is still needed
     first: int = 0  # the commits whose slices it holds
     last: int = 0
 
@@ -77,7 +77,7 @@ class Store:
         self.dirty = False  # entries left the state
         self._rows: list[pa.RecordBatch] = []
         rolling = query.rolling
-        # Rows that are kept by number, or folded, do not leave by age.
+        # Rows that are kept by their number, or folded, are not dropped by age.
         self._forever = rolling is not None and (rolling.kept_rows > 0 or rolling.whole_past)
 
     # --- what the next commit has to store
@@ -91,7 +91,7 @@ class Store:
         self._rows.append(batch)
 
     def trim(self, oldest: int, watermark: int | None, held: int) -> None:
-        """Forget what is new and already over, so that a state that is never committed does not grow."""
+        """Forget blobs that are new and already out of reach, so that a state that is never committed does not grow."""
         if self._delta is not None and len(self._delta) > 2 * held:
             self._delta = self._kept(self._delta, oldest, watermark)
         self._rows = self._not_final(self._rows, watermark)
@@ -131,7 +131,7 @@ class Store:
         self._put(None if not flagged else Piece("flag", pack_rows(self.query, concat(flagged)), [FOREVER]), self._number)
         put = {i: piece.data for i, piece in self.pieces.items() if i not in before}
         kinds = {i: (piece.kind, piece.quantiles, piece.first, piece.last) for i, piece in self.pieces.items()}
-        # A fresh version: who still holds the state of this very commit may go on with it.
+        # A fresh version: a worker that holds the state of exactly this commit may go on with it.
         version = secrets.token_bytes(16)
         self._line = [*self._line, (self._number, version)][-LINE:]
         meta = counters | {"pieces": kinds, "next": self._next, "line": self._line}

@@ -92,7 +92,7 @@ def window_batches(run: Run, first_end: int, last_end: int) -> Iterator[pa.Recor
     filled = run.starts[1:] > run.starts[:-1]
     oldest, newest = np.zeros(len(filled), np.int64), np.full(len(filled), -1)
     oldest[filled], newest[filled] = run.times[run.starts[:-1][filled]], run.times[run.starts[1:][filled] - 1]
-    # No more windows of a key than from its first slice to its last, nor than its slices are in.
+    # A key has no more windows than lie between its first slice and its last, and no more than its slices are in.
     span = np.minimum(newest + range_, last_end) - np.maximum(oldest, first_end)
     most = np.minimum(np.maximum(span // slide + 2, 0), np.diff(run.starts) * (range_ // slide + 1))
     total = np.concatenate([[0], np.cumsum(most)])
@@ -101,7 +101,7 @@ def window_batches(run: Run, first_end: int, last_end: int) -> Iterator[pa.Recor
         last = max(first + 1, int(np.searchsorted(total, total[first] + BATCH, side="right")) - 1)
         stretches = [(first_end, last_end)]
         if total[last] - total[first] > 4 * BATCH:
-            # Every part starts anew with a whole range of slices, so it must be longer than one.
+            # Every part reads a whole range of slices before its first window, so it must be longer than a range.
             step = max(BATCH, 4 * (range_ // slide)) * slide
             low, high = max(first_end, int(oldest[first])), min(last_end, int(newest[first]) + range_)
             stretches = [(end, min(end + step - 1, high)) for end in range(low, high + 1, step)]

@@ -130,7 +130,7 @@ def _sample(type_: "pa.DataType") -> Any:
 
 
 def _probed(aggregation: "Aggregation", schema: "pa.Schema", column: "pa.DataType | None") -> "pa.DataType":
-    """What comes out for a made-up item: for user aggregations there is nothing else to ask."""
+    """The result for a made-up item: a user's aggregation does not say its type otherwise."""
     import pyarrow as pa
 
     item = {field.name: _sample(field.type) for field in schema} if column is None else _sample(column)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _STRETCH = "__sash_stretch"
-_HALO = "__sash_halo"  # 0 in its own stretch, 1 where the row only lends its value to the next
+_HALO = "__sash_halo"  # 0 in the stretch that the row belongs to, 1 in the next one, where it is only looked back to
 _RATIO = 8  # stretch to longest look-back: at most one row in 8 is sent twice
 
 
@@ -47,7 +47,7 @@ def batch(df: DataFrame, definition: Definition, settings: Settings) -> DataFram
 
 
 def _windows(df: DataFrame, definition: Definition, settings: Settings) -> DataFrame:
-    # More buckets than in a stream: each is in memory alone, so smaller is safer, and none has a fixed cost.
+    # More buckets than in a stream: one at a time is in memory, so smaller ones are safer, and a bucket has no fixed cost here.
     buckets = 4 * settings.buckets
     sliced = "by key and pane where they are, one heavy key on all cores; the slices are packed by bucket"
     slices = jvm_slices(df, definition.query)

@@ -33,7 +33,7 @@ class Definition:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the input that go to the core; Spark drops the others before the rows leave the JVM."""
+        """The columns of the input that go to the core; Spark drops the others before the rows leave the JVM."""
         return tuple(self.query.schema.names)
 
     @property
@@ -75,7 +75,7 @@ class SparkColumns(Columns):
             )
 
     def check_key(self, name: str) -> None:
-        """Raise a DefinitionError for a map, before Spark would in words of its own."""
+        """Raise a DefinitionError for a map: Spark's own error would come later and say less."""
         if isinstance(self._df.schema[name].dataType, T.MapType):
             raise DefinitionError(f"key={name!r} is a map, and maps can't be keys. Take an entry of it, or to_json() of it.")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def with_labels(
     df: DataFrame, at: DataFrame, *, time: str, at_time: str | None, key: Any, aggs: Any, tie: str | None
 ) -> tuple[DataFrame, Labels]:
-    """Put the labels among the rows, marked; also what is to be known of them."""
+    """Put the labels among the rows, marked; also give their description."""
     if df.isStreaming != at.isStreaming:
         raise DefinitionError("df and at are of two kinds: one is a stream and the other is not. Make both streams, or both batches.")
     labels, used = labelled(SparkColumns(df), SparkColumns(at), time=time, at_time=at_time, key=key, aggs=aggs, tie=tie)

@@ -45,7 +45,7 @@ class _Cache:
         self._buckets: OrderedDict[bytes, Bucket] = OrderedDict()
 
     def take(self, version: bytes) -> Bucket | None:
-        """Remove and return the bucket committed under `version`: while it changes, nothing vouches for it."""
+        """Remove and return the bucket committed under `version`: while it changes, it is the state of no commit."""
         return self._buckets.pop(version, None)
 
     def take_last(self, line: list[tuple[int, bytes]]) -> Bucket | None:
@@ -122,7 +122,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 f"this checkpoint was started with {header.buckets} buckets and the query now has {self._buckets}. "
                 f"Set spark.sash.buckets to {header.buckets}."
             )
-        # The worker may hold a bucket of the old definition under the same version: only load() says what changed.
+        # The worker may hold a bucket of the old definition under the same version: load() tells the user what changed.
         known = self._use_cache and header.fingerprint == self._query.fingerprint()
         cached = (_cache.take(header.version) or self._caught_up(meta)) if known else None
         return cached or self._load(meta), header.timer

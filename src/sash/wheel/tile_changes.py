@@ -168,7 +168,7 @@ class Change:
     def add(self, parts: Sequence[Part], opened: Part | None = None, **changed: Any) -> None:
         """Take in segments that were put for this change.
 
-        What was open before is final now, or in `opened` again, or no longer known.
+        A slice that was open before is final now, or in `opened` again, or not known any more.
         """
         known = dict(self.now.columns)
         shape = Shape.of(self.files, self.now)

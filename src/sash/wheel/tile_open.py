@@ -49,7 +49,7 @@ def split(told: pa.Table, before: pa.Table | None, by: tuple[str, ...], watermar
 
 
 def _first_of_each(table: pa.Table, by: tuple[str, ...]) -> np.ndarray[Any, Any]:
-    """The first row of each slice. Two nulls are one key, and so are two NaNs, as everywhere."""
+    """The first row of each slice. Two nulls are one key, and so are two NaNs."""
     if not table.num_rows:
         return np.zeros(0, np.int64)
     codes = [table[name].combine_chunks().dictionary_encode("encode") for name in by]
