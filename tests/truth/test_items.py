@@ -177,6 +177,15 @@ def test_every_null_is_an_entry_without_a_value(gone):
         assert (w.query(), len(w)) == (plain.query(), 2)
 
 
+def test_nat_in_a_record_of_numpy_is_no_value():
+    rows = np.array([(1, "NaT"), (2, "2024-05-01"), (3, "NaT")], [("v", "i8"), ("d", "M8[D]")])
+    for values in (rows, list(rows), [np.datetime64("NaT"), np.datetime64("2024-05-01"), np.datetime64("NaT")]):
+        for make in (swag.DabaLite, swag.Fiba, lambda a: swag.Reordered(a, max_delay=1)):
+            window = make(agg.count("d"))
+            window.bulk_insert(values, [0, 1, 2])
+            assert (window.query(), len(window)) == (1, 3)
+
+
 def test_a_record_that_is_null_is_an_entry_without_a_value():
     rows = pa.array([{"v": 1, "k": 1}, None, {"v": 3, "k": 1}])
     for aggregation, want in (

@@ -102,7 +102,12 @@ def _objects_array(values: Any) -> Array:
 
 def _of_objects(values: Any) -> Column:
     array = values if isinstance(values, np.ndarray) else _objects_array(values)
-    return Column(array, without_gaps([type(value).__name__ in NULLS for value in array]))
+    return Column(array, without_gaps([_is_null(value) for value in array]))
+
+
+def _is_null(value: Any) -> bool:
+    """Whether an item stands for nothing; NumPy's NaT is of the type of a time."""
+    return type(value).__name__ in NULLS or (isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value)))
 
 
 def _of_list(values: list[Any] | tuple[Any, ...]) -> Column:
