@@ -218,6 +218,12 @@ def test_integers_beside_an_empty_result_are_not_rounded():
     assert wheel.query_many([0, 5], [1, 6]).tolist() == [BIG, None]
 
 
+@pytest.mark.parametrize("dtype", ["UInt64", "Int64", "int64", "int64[pyarrow]"])
+def test_integers_beside_an_empty_result_are_not_rounded_in_columns_of_pandas(dtype):
+    found = slide(pd.Series([2, 2**63 - 2, 7], dtype=dtype), agg=agg.max(), times=[0, 1, 2], period=5, closed="left")
+    assert [None if pd.isna(x) else int(x) for x in found] == [None, 2, 2**63 - 2]
+
+
 def test_integers_that_floats_hold_stay_in_a_float_column_beside_nan():
     for values in ([2**53, None], [-(2**53), None], [7, None]):
         out = slide(values, agg=agg.max(), size=1)

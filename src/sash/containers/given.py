@@ -53,6 +53,8 @@ def _pandas(results: Array, given: Any, name: Any, filled: Callable[[], tuple[Ar
         return pd.Series(results.tolist() if moments else results, index=index, name=name)
     if hasattr(dtype, "pyarrow_dtype"):
         return pd.Series(pd.arrays.ArrowExtensionArray(_arrow(*filled())), index=index, name=name)
+    if results.dtype.kind == "O" and set(map(type, results)) == {int, type(None)}:  # left to pandas, they would become floats
+        return pd.Series(pd.array(results.tolist(), dtype="Int64"), index=index, name=name)
     if results.dtype.kind == "O" or not hasattr(dtype, "numpy_dtype"):
         return pd.Series(results.tolist() if results.dtype.kind == "O" else results, index=index, name=name)
     values, missing = filled()
