@@ -82,12 +82,14 @@ test-frames: wheel
 		.venv-$$end/bin/python -m pytest tests/frames || exit 1; \
 	done
 
-# The state machines of the core under ASan and UBSan, in a build of their own.
-sanitize: $(VENV)/.test
+# The core under all three sanitizers, by one command: the tests of Python on a build of their own with ASan and UBSan, state machines of
+# windows, exact sums and the live engine under both, threads under TSan.
+sanitize: $(VENV)/.test tsan
 	tests/asan.sh
+	tests/live.sh
 	tests/sanitize.sh
 
-# One writer and three readers of a wheel under TSan.
+# Threads alone: one writer and three readers of a wheel, windows and keyed wheels in four threads.
 tsan:
 	tests/tsan.sh
 
