@@ -45,9 +45,16 @@ def marks(axes: Any, labels: list[str], values: list[float], name: str | None = 
     """Draw a mark with its figure per label, on a logarithmic axis: the length of a bar would say nothing there."""
     axes.plot(values, range(len(values)), mark, markersize=6, label=name)
     for i, value in enumerate(values):
-        axes.annotate(f"{value:,.3g}", (value, i), xytext=(7, 0), textcoords="offset points", va="center", fontsize=7)
+        axes.annotate(
+            f"{value:,.0f}" if value >= 1000 else f"{value:.3g}",
+            (value, i),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+        )
     axes.set(xscale="log", yticks=range(len(labels)), yticklabels=labels, ylim=(len(labels) - 0.4, -0.6))
-    axes.margins(x=0.1)
+    axes.margins(x=0.12)
 
 
 def _label_decades(axis: Any) -> None:

@@ -75,6 +75,7 @@ def plot(name: str, cells: Cells, figure: Any) -> None:
                 axes.annotate(f"{rate:,.0f}", (rate, j), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=8)
         axes.set(xscale="log", yticks=range(len(cells)), yticklabels=[_setting(cell) for cell in cells], ylim=(len(cells) - 0.5, -0.5))
         axes.margins(x=0.12)
+        figure.set_size_inches(9, 1.6 + 0.7 * len(cells))
         axes.set_xlabel("input rows/s (log scale)")
     axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 

@@ -56,7 +56,9 @@ def windows(
 
     Cost: independent of range / slide, but for the output.
 
-    >>> windows(df, time="at", range="1 hour", slide="1 minute", key="zone", aggs={"n": agg.count()})  # doctest: +SKIP
+    >>> hourly = windows(df, time="at", range="1 hour", slide="1 minute", key="zone", aggs={"n": agg.count()})  # doctest: +SKIP
+    >>> hourly.columns                                                                                   # doctest: +SKIP
+    ['zone', 'window_start', 'window_end', 'n']
     """
     return _plan(
         df,
@@ -114,7 +116,9 @@ def rolling(
     With `history`, a batch DataFrame of the same columns, rows before `history_until` count from there and the others from `df`: a
     stream begins with the state that history leaves, and gives the rows from then on, as batch over both does.
 
-    >>> rolling(df, time="at", lookbacks=["1h", "1d"], key="card", aggs={"spent": agg.sum("amount")})  # doctest: +SKIP
+    >>> out = rolling(df, time="at", lookbacks=["1h", "1d"], key="zone", aggs={"sum": agg.sum("fare")})  # doctest: +SKIP
+    >>> out.columns                                                                                      # doctest: +SKIP
+    ['at', 'zone', 'fare', 'sum_1h', 'sum_1d']
     """
     labels = None
     if at is not None:
@@ -169,7 +173,9 @@ def tiles(
     With `history_until`, rows before it are dropped and counted as seen, and the slices that end after it come out: for a store that
     already has those before it, from `write_history`. Where it is within a slice, `history` has the rows of the slice's beginning.
 
-    >>> tiles(df, time="at", grain="1 minute", key="zone", aggs={"fare": agg.mean("fare")})  # doctest: +SKIP
+    >>> minutes = tiles(df, time="at", grain="1 minute", key="zone", aggs={"fare": agg.mean("fare")})  # doctest: +SKIP
+    >>> minutes.columns                                                                              # doctest: +SKIP
+    ['zone', 'slice_start', 'slice_end', 'fare']
     """
     partials = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
     asked: dict[str, Any] = {"time": time, "range": grain, "aggs": partials, "key": key, "watermark": watermark, "tie": tie, "emit": emit}

@@ -18,9 +18,9 @@ _NOTE = "sash.plan"
 def explain(df: DataFrame) -> str:
     """Say how the Sash results in a DataFrame are computed, why so, and what delay that adds.
 
-    >>> print(explain(windows(stream, time="at", range="1h", slide="1m", aggs=aggs, watermark="10m")))  # doctest: +SKIP
+    >>> print(explain(windows(stream, time="at", range="1h", slide="1m", aggs={"n": agg.count()}, watermark="10m")))  # doctest: +SKIP
     windows of 1h every 1m, no key, as a stream
-      packed       slices packed by bucket before the shuffle, 4 buckets    <- chosen
+      packed       slices packed by bucket before the shuffle, ... buckets    <- chosen
       ...
     """
     notes = dict.fromkeys(field.metadata[_NOTE] for field in df.schema.fields if _NOTE in (field.metadata or {}))

@@ -50,7 +50,9 @@ def read_state(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataF
     Gives the watermark it stands at, how many keys and slices it holds, how many late rows it has seen, the number and bytes of
     its blobs, and the definition it was made with. `operator` counts the stateful operators of the query, the last one first.
 
-    >>> read_state(spark, "checkpoints/hourly").show()  # doctest: +SKIP
+    >>> state = read_state(spark, "checkpoint")          # doctest: +SKIP
+    >>> state.agg({"keys": "sum"}).first()[0]            # doctest: +SKIP
+    3
     """
 
     reader = spark.read.format("statestore").option("stateVarName", "state").option("operatorId", operator)

@@ -34,7 +34,9 @@ def tile_sink(store: TileStore, checkpoint: str, retention: Any = None, *, provi
     for tiles(..., emit="update") in output mode update, slices that are not final yet are published beside the tiles; then all
     slices pass through the driver.
 
-    >>> tiles(df, ...).writeStream.foreachBatch(tile_sink(store, "cp")).option("checkpointLocation", "cp").start()  # doctest: +SKIP
+    >>> minutes = tiles(stream, time="at", key="zone", grain="1m", watermark="10m", aggs=aggs)           # doctest: +SKIP
+    >>> writer = minutes.writeStream.foreachBatch(tile_sink(store, "cp"))                              # doctest: +SKIP
+    >>> writer.option("checkpointLocation", "cp").trigger(availableNow=True).start().awaitTermination()  # doctest: +SKIP
     """
 
     def write(df: DataFrame, batch: int) -> None:
@@ -70,7 +72,9 @@ def _check_told(df: DataFrame, provisional: bool) -> None:
 def write_history(store: TileStore, df: DataFrame, *, until: Any) -> bool:
     """Add the slices that tiles() made of a batch DataFrame to a store, as store.write_history() does, by the executors.
 
-    >>> write_history(store, tiles(history, ...), until="2024-03-01")  # doctest: +SKIP
+    >>> past = tiles(df, time="at", key="zone", grain="1m", aggs=aggs)              # doctest: +SKIP
+    >>> write_history(store, past, until="2024-01-02")                              # doctest: +SKIP
+    True
     """
     upto = timestamp(until)
     store.refresh()
