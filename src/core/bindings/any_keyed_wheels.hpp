@@ -25,11 +25,9 @@ struct KeyedResults {
   std::vector<nb::object> objects;  // of others
 };
 
-class AnyKeyedWheels {
+class AnyKeyedWheels : public AnyStructure {
  public:
-  virtual ~AnyKeyedWheels() = default;
-  virtual bool native() const = 0;
-  virtual const AnyView& all() const = 0;
+  virtual const AnyView& view() const = 0;  // of all keys together
   virtual std::uint64_t late() const = 0;
   virtual void grow(std::size_t keys) = 0;
   virtual bool insert(std::uint32_t key, Time t, const Item* items, nb::handle value, nb::handle time) = 0;
@@ -44,7 +42,6 @@ class AnyKeyedWheels {
   virtual void stage_rows(const ItemRows& in, const Time* times, const std::vector<std::uint8_t>& late) = 0;
   virtual void stage_slices(nb::list partials) = 0;
   virtual void insert_staged(const std::uint32_t* keys, const Time* times, const std::vector<std::uint8_t>& late, bool slices) = 0;
-  virtual int traverse(visitproc visit, void* arg) const = 0;        // the Python objects that the partials are
   virtual void advance(Time to) = 0;                                 // native: no GIL needed
   virtual nb::object empty(Time from, Time to, nb::handle arg) = 0;  // of a key that is not known
   virtual nb::object query(std::uint32_t key, Time from, Time to, nb::handle arg) = 0;
@@ -54,13 +51,8 @@ class AnyKeyedWheels {
   virtual std::vector<std::size_t> slots_read(std::uint32_t key, Time from, Time to) = 0;
   virtual bool drops() const = 0;
   virtual void merge(AnyKeyedWheels& other, const std::vector<std::uint32_t>& number) = 0;
-  virtual bool torn() const = 0;
   virtual std::size_t bytes() const = 0;
   virtual void check() = 0;
-  virtual Saved save() = 0;
-  virtual void load(const Saved& saved) = 0;
-  virtual void load_blank(const Saved& saved) = 0;
-  virtual void promote_from(AnyKeyedWheels& narrower, const std::vector<bool>& parts) = 0;
 };
 
 std::unique_ptr<AnyKeyedWheels> make_keyed_wheels(const DefinitionPtr& definition, const WheelSettings& settings);

@@ -8,8 +8,8 @@
 
 #include "../wheel/plan.hpp"
 #include "../wheel/wheel.hpp"
-#include "any_window.hpp"
-#include "type_change.hpp"
+#include "any_structure.hpp"
+#include "item_rows.hpp"
 
 namespace sash {
 
@@ -41,14 +41,11 @@ struct LoweredResult {
   nb::object value;
 };
 
-class AnyWheel {
+class AnyWheel : public AnyStructure {
  public:
-  virtual ~AnyWheel() = default;
-  virtual bool native() const = 0;
   virtual const AnyView& view() const = 0;
-  virtual std::unique_ptr<AnyView> pin() const = 0;            // with the mutex held
-  virtual bool pinned() const = 0;                             // a view that was pinned still lives
-  virtual int traverse(visitproc visit, void* arg) const = 0;  // the Python objects that the partials are
+  virtual std::unique_ptr<AnyView> pin() const = 0;  // with the mutex held
+  virtual bool pinned() const = 0;                   // a view that was pinned still lives
   virtual std::mutex& mutex() const = 0;
   virtual std::uint64_t late() const = 0;
   virtual bool insert(Time t, const Item* items, nb::handle value, nb::handle time) = 0;
@@ -60,15 +57,9 @@ class AnyWheel {
   // What advances gave and was not handed out; keep_errors: what can't be lowered has its error as its value, else ResultRefused.
   virtual std::vector<LoweredResult> results(bool keep_errors) = 0;
   virtual void handed_out() = 0;
-  virtual bool torn() const = 0;
   virtual std::size_t bytes() const = 0;
   virtual std::size_t slots() const = 0;
   virtual void check() = 0;
-  virtual Saved save() = 0;
-  virtual void load(const Saved& saved) = 0;
-  virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity
-  // Takes over a wheel on narrower item types: int64 becomes float64.
-  virtual void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) = 0;
   virtual void merge(AnyWheel& other) = 0;  // with the mutex held
 };
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "../adapters/in_order.hpp"
+#include "any_structure.hpp"
 #include "items.hpp"
-#include "saved.hpp"
 
 namespace sash {
 
@@ -25,11 +25,10 @@ struct Options {
   bool integers_only = false;  // chosen because integers were promised: floats are refused
 };
 
-class AnyWindow {
+class AnyWindow : public AnyStructure {
  public:
-  virtual ~AnyWindow() = default;
+  bool untouched() const final { return size() == 0 && next_time() == 0; }
 
-  virtual bool native() const = 0;
   virtual void append(const Item* items, nb::handle value) = 0;  // times count themselves
   virtual void insert(const Item* items, nb::handle value, nb::handle time, Time t) = 0;
   // Many items, with their times as keys and as Python callables see them; counted: the times are those that come next. All are
@@ -51,22 +50,15 @@ class AnyWindow {
   virtual Time next_time() const = 0;
   virtual std::vector<Time> times() const = 0;
   virtual std::vector<std::pair<Time, nb::object>> items() const = 0;
-  virtual bool torn() const = 0;
   virtual void clear() = 0;
   // Against these items; their times as keys, and as Python callables see them.
   virtual void check(const std::vector<std::vector<Item>>& items, const std::vector<nb::object>& values, const std::vector<Time>& keys,
                      const std::vector<nb::object>& times) = 0;
-  virtual Saved save() = 0;
-  virtual void load(const Saved& saved) = 0;
-  virtual void load_blank(const Saved& saved) = 0;  // the same structure, every partial the identity
   virtual std::uint64_t visited() const = 0;
   virtual std::uint64_t restructured() const = 0;
   virtual std::map<std::string, std::uint64_t> reached() const = 0;
-  virtual nb::object nodes() const = 0;  // of a tree, from the root down: (level, place, times, lowered partial)
-  // Takes over the entries of a window of the same algorithm on narrower item types: int64 becomes float64.
-  virtual void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) = 0;
-  virtual bool merge(AnyWindow& other) = 0;                    // false: it is of another kind
-  virtual int traverse(visitproc visit, void* arg) const = 0;  // the Python objects that the partials are
+  virtual nb::object nodes() const = 0;      // of a tree, from the root down: (level, place, times, lowered partial)
+  virtual bool merge(AnyWindow& other) = 0;  // false: it is of another kind
   // The item type, where the window itself decides on it.
   virtual const char* item_type() const { return nullptr; }
 };

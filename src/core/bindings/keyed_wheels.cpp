@@ -10,40 +10,38 @@
 
 #include "any_keyed_wheels.hpp"
 #include "collected.hpp"
-#include "foreign.hpp"
 #include "key_input.hpp"
-#include "wheel_answers.hpp"
+#include "wheel_keeper.hpp"
 
 namespace sash {
 namespace {
 
-class KeyedHandle final : public WheelAnswers {
+class KeyedHandle final : public WheelKeeper<AnyKeyedWheels> {
  public:
   // levels: (ticks per slot, slots retained or 0) from the grain up.
   KeyedHandle(nb::object aggregation, nb::object dtype, std::int64_t unit, Time grain, Time start, nb::list levels, std::size_t write_ahead,
               std::size_t few)
-      : WheelAnswers(Clock(unit), grain, ItemReader(std::move(aggregation), std::move(dtype))) {
-    settings_.grain = grain;
-    settings_.start = start;
-    settings_.write_ahead = std::max(write_ahead, least_ahead);
-    settings_.few = few;
-    settings_.commutative = nb::cast<bool>(this->aggregation().attr("commutative"));
+      : WheelKeeper(
+            Clock(unit),
+            {.grain = grain, .start = start, .levels = {}, .write_ahead = std::max(write_ahead, least_ahead), .hints = {}, .few = few},
+            ItemReader(std::move(aggregation), std::move(dtype)),
+            {"the wheels could not be put back. Build them again, or load bytes stored before.",
+             "these wheels are at work already. A callable of an aggregation may not call its own wheels."}) {
     for (nb::handle level : levels) settings_.levels.push_back({nb::cast<std::int64_t>(level[0]), nb::cast<std::int64_t>(level[1])});
-    wheels_ = make_keyed_wheels(items_.definition(), settings_);
+    kept_.start();
   }
 
   bool insert(nb::handle key, nb::handle value, nb::handle time) {
-    Work work(*this);
+    Work work(kept_);
     Time t = clock_.read(time);
     std::string name;
     write_key(key, name);
-    if (t < wheels_->all().watermark()) return wheels_->refuse(), false;
-    Change change(change_, items_, wheels_, broken_);
-    items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    if (t < kept_->view().watermark()) return kept_->refuse(), false;
+    Change change(kept_);
+    kept_.read(value);
     std::uint32_t number = place(name);
-    nb::object shown = items_.definition()->object ? nb::object(nb::int_(t)) : nb::object();
-    guarded([&] { wheels_->insert(number, t, items_.row().data(), items_.value(), shown); });
-    if (items_.row()[0].kind != Item::null || items_.row().size() > 1) blank_ = false;
+    kept_.guarded([&] { kept_->insert(number, t, items_.row().data(), items_.value(), shown(t)); });
+    note_item();
     names_.number(name);
     change.done();
     return true;
@@ -51,34 +49,31 @@ class KeyedHandle final : public WheelAnswers {
 
   // keys: columns as (letter, array) pairs, or a list of Python keys.
   std::size_t insert_many(nb::object keys, bool as_tuple, nb::object values, const Times& times) {
-    nb::object columns = nb::module_::import_("sash.swag.columns");
-    nb::tuple read_in = nb::cast<nb::tuple>(columns.attr("read")(aggregation(), values, times, false, items_.definition()->object));
-    auto rows = nb::cast<std::size_t>(read_in[3]);
+    nb::tuple in_columns = read_in(values, times);
+    auto rows = nb::cast<std::size_t>(in_columns[3]);
     check_rows(rows, times.size(), "values");
     if (rows == 0) return 0;
-    Work work(*this);
+    Work work(kept_);
     check_times(times);
-    Change change(change_, items_, wheels_, broken_);
+    Change change(kept_);
     std::size_t late = 0;
-    if (!read_in[0].is_none() && !items_.definition()->object) {
-      ItemColumns in(read_in[0], rows);
+    if (!in_columns[0].is_none() && !items_.definition()->object) {
+      ItemColumns in(in_columns[0], rows);
       KeyInput input = read_keys(keys, as_tuple, rows);
-      settle(in.kinds);
-      guarded([&] {
+      kept_.settle(in.kinds);
+      kept_.guarded([&] {
         nb::gil_scoped_release unlocked;
-        late = by_block(input, in, times, wheels_->all().watermark(),
-                        [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
-                          return wheels_->insert_column(ids.data(), parts.data(), parts.size(), t);
-                        });
+        late =
+            by_block(input, in, times, kept_->view().watermark(), [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
+              return kept_->insert_column(ids.data(), parts.data(), parts.size(), t);
+            });
       });
     } else {
       std::vector<std::string> names = written(read_keys(keys, as_tuple, rows), rows);
-      std::vector<std::uint8_t> missed = late_ones(times, wheels_->all().watermark());
+      std::vector<std::uint8_t> missed = late_ones(times, kept_->view().watermark());
       ItemRows in;
-      in.read(
-          items_, read_in[1], read_in[4], [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); },
-          missed);
-      guarded([&] { wheels_->stage_rows(in, times.data(), missed); });
+      kept_.read_rows(in, in_columns[1], in_columns[4], missed);
+      kept_.guarded([&] { kept_->stage_rows(in, times.data(), missed); });
       late = insert_staged(names, times, missed, false);
       if (in.blank()) return change.done(), late;
     }
@@ -96,24 +91,24 @@ class KeyedHandle final : public WheelAnswers {
       for (auto& [name, known] : known_forms)
         if (nb::cast<std::string>(form) == name) made_of.push_back(known);
     if (times.size() == 0) return 0;
-    Work work(*this);
+    Work work(kept_);
     check_times(times);
     ItemColumns in(columns, times.size());
     KeyInput input = read_keys(keys, as_tuple, times.size());
     if (items_.definition()->object) raise("TypeError", "these wheels hold Python partials. Pass the slices as a list of these.");
-    Change change(change_, items_, wheels_, broken_);
+    Change change(kept_);
     std::vector<Item::Kind> kinds;
     std::size_t column = 0;
     for (SliceForm form : made_of) {
       kinds.push_back(form == SliceForm::both ? std::max(in.kinds[column], in.kinds[column + 1]) : in.kinds[column]);
       column += columns_of(form);
     }
-    settle(kinds);
+    kept_.settle(kinds);
     std::size_t late = 0;
-    guarded([&] {
+    kept_.guarded([&] {
       nb::gil_scoped_release unlocked;
-      late = by_block(input, in, times, wheels_->all().closed(), [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
-        return wheels_->insert_slices(ids.data(), made_of, parts.data(), t);
+      late = by_block(input, in, times, kept_->view().closed(), [&](const Ids& ids, const std::vector<ItemColumn>& parts, const Time* t) {
+        return kept_->insert_slices(ids.data(), made_of, parts.data(), t);
       });
     });
     blank_ = false;
@@ -125,22 +120,19 @@ class KeyedHandle final : public WheelAnswers {
   std::size_t insert_partials(nb::object keys, bool as_tuple, nb::list partials, const Times& times) {
     check_rows(partials.size(), times.size(), "partials");
     if (times.size() == 0) return 0;
-    Work work(*this);
+    Work work(kept_);
     check_times(times);
     std::vector<std::string> names = written(read_keys(keys, as_tuple, times.size()), times.size());
-    std::vector<std::uint8_t> missed = late_ones(times, wheels_->all().closed());
-    Change change(change_, items_, wheels_, broken_);
+    std::vector<std::uint8_t> missed = late_ones(times, kept_->view().closed());
+    Change change(kept_);
     if (!items_.definition()->object) {
       if (!blank_)
         raise("TypeError", "these wheels hold " + dtype() +
                                " items in native form, which Python partials do not combine with. Insert slices only, or use "
                                "KeyedWheels(..., dtype='object').");
-      ItemReader as_objects = items_;
-      as_objects.restore(nb::make_tuple(nb::object(items_.state()[0]), nb::bool_(true), nb::object(items_.state()[2])));
-      become(as_objects.definition(), nullptr);
-      items_ = std::move(as_objects);
+      kept_.turn_into_objects();
     }
-    wheels_->stage_slices(partials);
+    kept_->stage_slices(partials);
     std::size_t late = insert_staged(names, times, missed, true);
     blank_ = false;
     change.done();
@@ -148,45 +140,45 @@ class KeyedHandle final : public WheelAnswers {
   }
 
   void advance_to(nb::handle time) {
-    Work work(*this);
+    Work work(kept_);
     Time to = clock_.read(time);
-    guarded([&] {
-      if (!wheels_->native()) return wheels_->advance(to);
+    kept_.guarded([&] {
+      if (!kept_->native()) return kept_->advance(to);
       nb::gil_scoped_release unlocked;
-      wheels_->advance(to);
+      kept_->advance(to);
     });
   }
 
   nb::object key_query(nb::handle key, nb::handle start, nb::handle end, nb::handle arg, bool clamp) {
-    Work work(*this);
+    Work work(kept_);
     Time from = clock_.bound(start), to = clock_.bound(end);
-    clamp_range(wheels_->all(), from, to, clamp);
+    clamp_range(kept_->view(), from, to, clamp);
     return range(from, to, [&] {
       auto k = find(key);
-      return k ? wheels_->query(*k, from, to, arg) : wheels_->empty(from, to, arg);
+      return k ? kept_->query(*k, from, to, arg) : kept_->empty(from, to, arg);
     });
   }
   nb::object key_landmark(nb::handle key, nb::handle arg) {
-    Work work(*this);
+    Work work(kept_);
     auto k = find(key);
     nb::object out;
-    guarded([&] { out = k ? wheels_->landmark(*k, arg) : wheels_->nothing(arg); });
+    kept_.guarded([&] { out = k ? kept_->landmark(*k, arg) : kept_->nothing(arg); });
     return out;
   }
   nb::object key_interval(nb::handle key, Time length, nb::handle arg) {
-    Work work(*this);
-    Time to = wheels_->all().closed(), from = to - length;
+    Work work(kept_);
+    Time to = kept_->view().closed(), from = to - length;
     return range(from, to, [&] {
       auto k = find(key);
-      return k ? wheels_->query(*k, from, to, arg) : wheels_->empty(from, to, arg);
+      return k ? kept_->query(*k, from, to, arg) : kept_->empty(from, to, arg);
     });
   }
 
   // (keys, values) of the keys that hold something in a range.
   nb::object query_each(nb::handle start, nb::handle end, bool clamp) {
-    Work work(*this);
+    Work work(kept_);
     Time from = clock_.bound(start), to = clock_.bound(end);
-    clamp_range(wheels_->all(), from, to, clamp);
+    clamp_range(kept_->view(), from, to, clamp);
     return range(from, to, [&]() -> nb::object {
       KeyedResults found = each(from, to);
       nb::list keys, values;
@@ -200,9 +192,9 @@ class KeyedHandle final : public WheelAnswers {
 
   // The keys of the n largest values, of one-number results; None where results are something else.
   nb::object top(std::size_t n, nb::handle start, nb::handle end, bool clamp) {
-    Work work(*this);
+    Work work(kept_);
     Time from = clock_.bound(start), to = clock_.bound(end);
-    clamp_range(wheels_->all(), from, to, clamp);
+    clamp_range(kept_->view(), from, to, clamp);
     if (!items_.one_number()) return nb::none();
     return range(from, to, [&]() -> nb::object {
       KeyedResults found = each(from, to);
@@ -227,115 +219,72 @@ class KeyedHandle final : public WheelAnswers {
 
   // Per level, how many slots that hold something a query of a key reads.
   std::vector<std::size_t> slots_read(nb::handle key, nb::handle start, nb::handle end) {
-    Work work(*this);
+    Work work(kept_);
     Time from = clock_.bound(start), to = clock_.bound(end);
     std::vector<std::size_t> out(settings_.levels.size(), 0);
     range(from, to, [&] {
-      if (auto k = find(key)) out = wheels_->slots_read(*k, from, to);
+      if (auto k = find(key)) out = kept_->slots_read(*k, from, to);
       return nb::none();
     });
     return out;
   }
 
   std::size_t size() {
-    Work work(*this);
+    Work work(kept_);
     return names_.size();
   }
   bool has(nb::handle key) {
-    Work work(*this);
+    Work work(kept_);
     return find(key).has_value();
   }
   nb::list keys() {
-    Work work(*this);
+    Work work(kept_);
     nb::list out;
     for (std::uint32_t i = 0; i < names_.size(); ++i) out.append(key_of(i));
     return out;
   }
-  std::uint64_t late() {
-    Work work(*this);
-    return wheels_->late();
-  }
   std::size_t bytes() {
-    Work work(*this);
-    return wheels_->bytes() + names_.memory();
+    Work work(kept_);
+    return kept_->bytes() + names_.memory();
   }
 
-  int traverse(visitproc visit, void* arg) const {
-    if (int stop = items_.traverse(visit, arg)) return stop;
-    return wheels_->traverse(visit, arg);
-  }
+  int traverse(visitproc visit, void* arg) const { return kept_.traverse(visit, arg); }
   void forget() {
-    if (busy_) return;
-    broken_.clear();
-    Work work(*this);
-    items_.forget();
+    if (kept_.busy()) return;
     names_ = {};
-    auto held = std::exchange(wheels_, make_keyed_wheels(items_.definition(), settings_));
+    forget_all();
   }
 
   void merge(KeyedHandle& other) {
     if (&other == this) raise("ValueError", "keyed wheels can't be merged into themselves. Copy them first if that is meant.");
-    Work work(*this), theirs(other);
-    if (wheels_->drops() || other.wheels_->drops())
+    Work work(kept_), theirs(other.kept_);
+    if (kept_->drops() || other.kept_->drops())
       raise("ValueError", "keyed wheels that drop slots can't be merged: the ticks of every key are needed. Use retention='keep'.");
-    if (items_.definition()->types != other.items_.definition()->types ||
-        items_.definition()->object != other.items_.definition()->object) {
-      if (!blank_ && !other.blank_)
-        raise("ValueError", "one holds " + dtype() + " items, the other " + other.dtype() + ". Build both with the same dtype=.");
-      KeyedHandle& empty = blank_ ? *this : other;
-      KeyedHandle& full = blank_ ? other : *this;
-      ItemReader next = empty.items_;
-      next.adopt(full.items_);
-      empty.become(next.definition(), nullptr);
-      empty.items_ = std::move(next);
-    }
+    agree_on_types(other);
     Ids number;
     engine::KeyNames names = names_;
     for (std::size_t i = 0; i < other.names_.size(); ++i) number.push_back(names.number(other.names_.name(i)));
-    wheels_->grow(names.size());
-    guarded([&] { wheels_->merge(*other.wheels_, number); });
+    kept_->grow(names.size());
+    kept_.guarded([&] { kept_->merge(*other.kept_, number); });
     names_ = std::move(names);
-    settings_.start = wheels_->all().start();
-    blank_ &= other.blank_;
-  }
-
-  void check() {
-    Work work(*this);
-    try {
-      wheels_->check();
-    } catch (const std::logic_error& broken) {
-      raise("AssertionError", broken.what());
-    }
+    note_merge(other);
   }
 
   nb::tuple state() {
-    Work work(*this);
-    Saved saved = wheels_->save();
-    nb::bytes numbers(reinterpret_cast<const char*>(saved.numbers.data()), saved.numbers.size() * sizeof(std::int64_t));
+    Work work(kept_);
     std::string names;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       append_bytes(names, static_cast<std::uint32_t>(names_.name(i).size()));
       names.append(names_.name(i));
     }
-    return nb::make_tuple(items_.state(), nb::bool_(blank_), settings_.start, numbers, saved.partials,
-                          nb::bytes(names.data(), names.size()));
+    return nb::cast<nb::tuple>(stored() + nb::make_tuple(nb::bytes(names.data(), names.size())));
   }
 
   void restore(nb::tuple state) {
-    if (state.size() != 6) raise("ValueError", "these bytes are damaged: they do not hold 6 fields.");
-    Work work(*this);
-    ItemReader items = items_;
-    items.restore(nb::object(state[0]));
-    auto bytes = nb::cast<nb::bytes>(state[3]);
-    Saved saved;
-    saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
-    std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
-    saved.partials = nb::object(state[4]);
-    settings_.start = nb::cast<Time>(state[2]);
-    auto loaded = make_keyed_wheels(items.definition(), settings_);
-    loaded->load(saved);
-    auto stored = nb::cast<nb::bytes>(state[5]);
-    std::string_view left(stored.c_str(), stored.size());
+    Work work(kept_);
+    Loaded read = loaded(state, 6);
+    auto written = nb::cast<nb::bytes>(state[5]);
+    std::string_view left(written.c_str(), written.size());
     engine::KeyNames names;
     while (!left.empty()) {
       std::uint32_t n = 0;
@@ -348,60 +297,22 @@ class KeyedHandle final : public WheelAnswers {
       if (!name.empty()) throw std::invalid_argument("a stored key is longer than it says");
       left.remove_prefix(4 + n);
     }
-    loaded->grow(names.size());
-    wheels_ = std::move(loaded);
+    read.structure->grow(names.size());
+    take(std::move(read), state[1]);
     names_ = std::move(names);
-    items_ = std::move(items);
-    blank_ = nb::cast<bool>(state[1]);
   }
-
- protected:
-  const AnyView& begin() override {
-    start_work();
-    return wheels_->all();
-  }
-  void end() override { busy_ = false; }
 
  private:
   // The ring of all keys together: there is one for all, and batches often span hours. With 64 slots, 20 million rows of one day
   // in no order took 0.9 s longer than with these.
   static constexpr std::size_t least_ahead = 4096;
-  static constexpr const char* at_work = "these wheels are at work already. A callable of an aggregation may not call its own wheels.";
 
-  void start_work() {
-    if (!broken_.empty())
-      raise("BrokenWindow", "an earlier call was broken off by " + broken_ +
-                                ", and the wheels could not be put back. Build them again, or load bytes stored before.");
-    if (busy_) raise("RuntimeError", at_work);
-    busy_ = true;
-  }
-
-  class Work {
-   public:
-    explicit Work(KeyedHandle& w) : wheels_(w) { w.start_work(); }
-    ~Work() { wheels_.busy_ = false; }
-
-   private:
-    KeyedHandle& wheels_;
-  };
-
-  template <class Step>
-  void guarded(Step step) {
-    try {
-      step();
-    } catch (nb::python_error& e) {
-      if (wheels_->torn()) broken_ = text(e.value());
-      throw;
-    } catch (const std::bad_alloc&) {
-      broken_ = "MemoryError";  // where in the step it was is not known
-      throw;
-    }
-  }
+  std::shared_ptr<AnyKeyedWheels> made(const DefinitionPtr& definition) override { return make_keyed_wheels(definition, settings_); }
 
   template <class Step>
   nb::object range(const Time& from, const Time& to, Step step) {
     nb::object out;
-    guarded([&] { out = refusing(wheels_->all(), from, to, [&]() -> nb::object { return step(); }); });
+    kept_.guarded([&] { out = refusing(kept_->view(), from, to, [&]() -> nb::object { return step(); }); });
     return out;
   }
 
@@ -409,13 +320,6 @@ class KeyedHandle final : public WheelAnswers {
     if (rows != times)
       raise("ValueError",
             "there are " + std::to_string(rows) + " " + what + " but " + std::to_string(times) + " times. Pass one time each.");
-  }
-
-  static void check_times(const Times& times) {
-    for (std::size_t i = 0; i < times.size(); ++i)
-      if (times(i) > Wheel<Count>::latest || times(i) < -Wheel<Count>::latest)
-        raise("OverflowError",
-              "time " + std::to_string(times(i)) + " is too far from the epoch for a wheel (more than 2^61 units). Use a coarser unit.");
   }
 
   static std::vector<std::uint8_t> late_ones(const Times& times, Time open) {
@@ -434,8 +338,8 @@ class KeyedHandle final : public WheelAnswers {
       auto found = names_.find(names[i]);
       ids[i] = found ? *found : known + fresh.number(names[i]);
     }
-    wheels_->grow(names_.size() + fresh.size());
-    guarded([&] { wheels_->insert_staged(ids.data(), times.data(), late, slices); });
+    kept_->grow(names_.size() + fresh.size());
+    kept_.guarded([&] { kept_->insert_staged(ids.data(), times.data(), late, slices); });
     for (std::size_t i = 0; i < fresh.size(); ++i) names_.number(fresh.name(i));
     return static_cast<std::size_t>(std::count(late.begin(), late.end(), 1));
   }
@@ -444,7 +348,7 @@ class KeyedHandle final : public WheelAnswers {
   std::uint32_t place(const std::string& name) {
     auto known = names_.find(name);
     if (known) return *known;
-    wheels_->grow(names_.size() + 1);
+    kept_->grow(names_.size() + 1);
     return static_cast<std::uint32_t>(names_.size());
   }
 
@@ -467,11 +371,11 @@ class KeyedHandle final : public WheelAnswers {
 
   KeyedResults each(Time from, Time to) {
     bool scalars = items_.one_number();
-    if (!wheels_->native() || !scalars) return wheels_->query_each(from, to, names_.size(), scalars);
+    if (!kept_->native() || !scalars) return kept_->query_each(from, to, names_.size(), scalars);
     KeyedResults found;
     {
       nb::gil_scoped_release unlocked;
-      found = wheels_->query_each(from, to, names_.size(), true);
+      found = kept_->query_each(from, to, names_.size(), true);
     }
     for (auto& s : found.scalars)
       if (s.kind == Scalar::overflow) to_python(s);
@@ -515,33 +419,10 @@ class KeyedHandle final : public WheelAnswers {
       if (mine == unknown && times[i] >= open) mine = names_.number(names[ids[i]]);
       ids[i] = mine == unknown ? 0 : mine;  // late: its key is only fetched
     }
-    wheels_->grow(std::max<std::size_t>(names_.size(), 1));
+    kept_->grow(std::max<std::size_t>(names_.size(), 1));
   }
 
-  void settle(const std::vector<Item::Kind>& kinds) {
-    items_.settle(kinds, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
-  }
-
-  void become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
-    auto rebuilt = make_keyed_wheels(next, settings_);
-    if (promoted)
-      rebuilt->promote_from(*wheels_, *promoted);
-    else
-      rebuilt->load_blank(wheels_->save());
-    if (change_)
-      change_->replace(std::move(rebuilt));
-    else
-      wheels_ = std::move(rebuilt);
-  }
-
-  WheelSettings settings_;
-  std::unique_ptr<AnyKeyedWheels> wheels_;
   engine::KeyNames names_;
-  bool blank_ = true;  // only nulls so far
-  bool busy_ = false;
-  std::string broken_;  // the first error that tore the wheels
-  using Change = TypeChange<std::unique_ptr<AnyKeyedWheels>>;
-  Change* change_ = nullptr;
 };
 
 const Binding bind(21, [](nb::module_& m) {

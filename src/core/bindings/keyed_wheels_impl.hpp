@@ -45,21 +45,29 @@ inline std::vector<WriteSlice> slice_writers(const Definition& definition, const
 }
 
 template <class Face>
-class KeyedWheelsImpl final : public AnyKeyedWheels {
+class KeyedWheelsImpl final : public OnFace<AnyKeyedWheels, KeyedWheelsImpl<Face>, Face> {
+  using Base = OnFace<AnyKeyedWheels, KeyedWheelsImpl, Face>;
+  using Base::face_;
+
  public:
   using Monoid = typename Face::Monoid;
   using Partial = typename Face::Partial;
   using Wheels = KeyedWheels<Monoid>;
+  template <class Other>
+  using With = KeyedWheelsImpl<Other>;
+  template <class K>
+  static constexpr bool own = in_wheels<K>;
 
   KeyedWheelsImpl(const DefinitionPtr& definition, const WheelSettings& settings)
-      : definition_(definition),
+      : Base(definition),
+        definition_(definition),
         settings_(settings),
-        face_(definition),
         wheels_(face_.monoid(), settings),
         all_(face_, wheels_.all().view()) {}
 
-  bool native() const override { return Face::native; }
-  const AnyView& all() const override { return all_; }
+  Wheels& stored() { return wheels_; }
+  bool untouched() const override { return false; }
+  const AnyView& view() const override { return all_; }
   std::uint64_t late() const override { return wheels_.all().late(); }
   void grow(std::size_t keys) override { wheels_.grow(keys); }
   void refuse() override { wheels_.refuse(); }
@@ -116,7 +124,6 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
     for (auto missed : late)
       if (missed) wheels_.refuse();
   }
-  int traverse(visitproc visit, void* arg) const override { return face_.traverse(visit, arg); }
 
   void advance(Time to) override { wheels_.advance(to); }
 
@@ -166,29 +173,7 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
 
   bool torn() const override { return torn_ || wheels_.torn(); }
   std::size_t bytes() const override { return wheels_.bytes(); }
-  void check() override {
-    double scale = scale_of(face_, wheels_);
-    wheels_.check([&](const Partial& a, const Partial& b) { return face_.same(a, b, scale); });
-  }
-
-  Saved save() override { return saved(face_, wheels_); }
-  void load(const Saved& stored) override { restore(face_, wheels_, stored); }
-  void load_blank(const Saved& stored) override { restore_blank(face_, wheels_, stored); }
-
-  void promote_from(AnyKeyedWheels& narrower, const std::vector<bool>& parts) override {
-    if constexpr (std::is_same_v<Face, ErasedFace>) {
-      auto& other = dynamic_cast<KeyedWheelsImpl&>(narrower);
-      take_over<Partial>(wheels_, other.wheels_, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
-    } else if constexpr (Face::native) {
-      using Narrow = typename NarrowerOf<Monoid>::type;
-      if constexpr (!std::is_void_v<Narrow>)
-        take_over<typename Narrow::Partial>(wheels_, dynamic_cast<KeyedWheelsImpl<NativeFace<Narrow>>&>(narrower).wheels_,
-                                            &Narrow::promote);
-    }
-  }
-
-  template <class>
-  friend class KeyedWheelsImpl;
+  void check() override { wheels_.check(this->sameness()); }
 
  private:
   nb::object lowered(const std::optional<Partial>& found, nb::handle arg) { return found ? face_.lower(*found, arg) : nothing(arg); }
@@ -214,7 +199,6 @@ class KeyedWheelsImpl final : public AnyKeyedWheels {
 
   DefinitionPtr definition_;
   WheelSettings settings_;
-  Face face_;
   Wheels wheels_;
   ViewImpl<Face, const WheelView<Monoid>&> all_;
   std::vector<Partial> staged_;

@@ -128,7 +128,7 @@ class OrderWindow final : public AnyWindow {
   std::uint64_t restructured() const override { return 0; }
   std::map<std::string, std::uint64_t> reached() const override { return {}; }
   nb::object nodes() const override { return nb::none(); }
-  void promote_from(AnyWindow&, const std::vector<bool>&) override {}
+  void promote_from(AnyStructure&, const std::vector<bool>&) override {}
   bool merge(AnyWindow& other) override {
     auto* same = dynamic_cast<OrderWindow*>(&other);
     if (!same) return false;

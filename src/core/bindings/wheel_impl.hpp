@@ -7,6 +7,7 @@
 
 #include "../wheel/merge.hpp"
 #include "any_wheel.hpp"
+#include "on_face.hpp"
 
 namespace sash {
 
@@ -22,20 +23,6 @@ template <class T>
 inline constexpr bool in_wheels<Mean<T>> = true;
 template <class T, Wants wants>
 inline constexpr bool in_wheels<Extreme<T, wants>> = true;
-
-// From Sum<double> to Sum<int64>, and so on: what a wheel of floats may have been before.
-template <class K>
-struct NarrowerOf {
-  using type = void;
-};
-template <template <class> class K>
-struct NarrowerOf<K<double>> {
-  using type = K<std::int64_t>;
-};
-template <Wants wants>
-struct NarrowerOf<Extreme<double, wants>> {
-  using type = Extreme<std::int64_t, wants>;
-};
 
 // Python objects, with a form for grains that are still open: what collect gathers is appended to a list there instead of
 // copied into a longer tuple with every item.
@@ -115,19 +102,26 @@ class ViewImpl final : public AnyView {
 };
 
 template <class Face>
-class WheelImpl final : public AnyWheel {
+class WheelImpl final : public OnFace<AnyWheel, WheelImpl<Face>, Face> {
+  using Base = OnFace<AnyWheel, WheelImpl, Face>;
+  using Base::face_;
+
  public:
   using Monoid = typename Face::Monoid;
   using Partial = typename Face::Partial;
+  template <class Other>
+  using With = WheelImpl<Other>;
+  template <class K>
+  static constexpr bool own = in_wheels<K>;
 
   WheelImpl(const DefinitionPtr& definition, const WheelSettings& settings)
-      : settings_(settings), face_(definition), wheel_(face_.monoid(), settings), view_(face_, wheel_.view()) {}
+      : Base(definition), settings_(settings), wheel_(face_.monoid(), settings), view_(face_, wheel_.view()) {}
 
-  bool native() const override { return Face::native; }
+  WheelImpl& stored() { return *this; }
+  bool untouched() const override { return false; }
   const AnyView& view() const override { return view_; }
   std::unique_ptr<AnyView> pin() const override { return std::make_unique<ViewImpl<Face, WheelView<Monoid>>>(face_, wheel_.pin(), pin_); }
   bool pinned() const override { return pin_.use_count() > 1; }
-  int traverse(visitproc visit, void* arg) const override { return face_.traverse(visit, arg); }
   std::mutex& mutex() const override { return wheel_.mutex(); }
   std::uint64_t late() const override { return wheel_.late(); }
 
@@ -193,14 +187,7 @@ class WheelImpl final : public AnyWheel {
   bool torn() const override { return torn_ || wheel_.torn(); }
   std::size_t bytes() const override { return wheel_.bytes(); }
   std::size_t slots() const override { return wheel_.view().reader.slots_held(); }
-  void check() override {
-    double scale = scale_of(face_, wheel_);
-    wheel_.check([&](const Partial& a, const Partial& b) { return face_.same(a, b, scale); });
-  }
-
-  Saved save() override { return saved(face_, *this); }
-  void load(const Saved& stored) override { restore(face_, *this, stored); }
-  void load_blank(const Saved& stored) override { restore_blank(face_, *this, stored); }
+  void check() override { wheel_.check(this->sameness()); }
 
   // The wheel, and behind it the results that were not handed out, if there are any.
   template <class Archive>
@@ -227,17 +214,6 @@ class WheelImpl final : public AnyWheel {
     }
   }
 
-  void promote_from(AnyWheel& narrower, const std::vector<bool>& parts) override {
-    if constexpr (std::is_same_v<Face, ErasedFace>) {
-      auto& other = dynamic_cast<WheelImpl&>(narrower);
-      take_over<Partial>(*this, other, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
-    } else if constexpr (Face::native) {
-      using Narrow = typename NarrowerOf<Monoid>::type;
-      if constexpr (!std::is_void_v<Narrow>)
-        take_over<typename Narrow::Partial>(*this, dynamic_cast<WheelImpl<NativeFace<Narrow>>&>(narrower), &Narrow::promote);
-    }
-  }
-
   void merge(AnyWheel& other) override {
     auto& theirs = dynamic_cast<WheelImpl&>(other);
     if constexpr (Face::native) {
@@ -251,12 +227,8 @@ class WheelImpl final : public AnyWheel {
     }
   }
 
-  template <class>
-  friend class WheelImpl;
-
  private:
   WheelSettings settings_;
-  Face face_;
   Wheel<Monoid> wheel_;
   ViewImpl<Face, const WheelView<Monoid>&> view_;
   std::vector<WindowResult<Partial>> results_;

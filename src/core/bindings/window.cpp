@@ -8,7 +8,6 @@
 #include <limits>
 #include <tuple>
 
-#include "foreign.hpp"
 #include "hooks.hpp"
 
 namespace sash {
@@ -27,23 +26,6 @@ void add_algorithm(const AlgorithmInfo& info) {
 }
 
 // --- construction
-
-class Window::Work {
- public:
-  explicit Work(Window& w, bool mends = false) : window_(w) {
-    if (!w.broken_.empty() && !mends)
-      raise("BrokenWindow",
-            "an earlier call was broken off by " + w.broken_ + ", and the window could not be put back. Call clear() to use it again.");
-    if (w.busy_)
-      raise("RuntimeError",
-            "this window is at work already. A callable of an aggregation may not call its own window, nor may two threads.");
-    w.busy_ = true;
-  }
-  ~Work() { window_.busy_ = false; }
-
- private:
-  Window& window_;
-};
 
 // What takes every aggregation of items in order, as sash.window would.
 static std::string alternatives() {
@@ -74,27 +56,14 @@ static nb::object fitting(const AlgorithmInfo& info, nb::object aggregation) {
 }
 
 Window::Window(const AlgorithmInfo& info, nb::object aggregation, nb::object dtype, Options options)
-    : info_(info), options_(options), items_(fitting(info, std::move(aggregation)), std::move(dtype), options.integers_only) {
-  window_ = info_.make(items_.definition(), options_);
-}
-
-// Rebuilds the window on other item types. Entries so far are nulls, or numbers of the parts in `promoted`.
-void Window::become(const DefinitionPtr& next, ItemReader::Promoted promoted) {
-  std::unique_ptr<AnyWindow> rebuilt = info_.make(next, options_);
-  if (window_->size() > 0 || window_->next_time() > 0) {
-    if (promoted)
-      rebuilt->promote_from(*window_, *promoted);
-    else
-      rebuilt->load_blank(window_->save());
-  }
-  if (change_)
-    change_->replace(std::move(rebuilt));
-  else
-    window_ = std::move(rebuilt);
-}
-
-void Window::read(nb::handle value) {
-  items_.read(value, [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); });
+    : info_(info),
+      options_(options),
+      items_(fitting(info, std::move(aggregation)), std::move(dtype), options.integers_only),
+      window_(items_,
+              {"the window could not be put back. Call clear() to use it again.",
+               "this window is at work already. A callable of an aggregation may not call its own window, nor may two threads."},
+              [this](const DefinitionPtr& definition) { return info_.make(definition, options_); }) {
+  window_.start();
 }
 
 // --- times
@@ -147,18 +116,14 @@ static bool measures_time(const Definition& d) {
 
 void Window::follow(TimeKind kind) {
   if (kind != TimeKind::floats || times_ != TimeKind::unknown || !measures_time(*items_.definition())) return;
-  ItemReader in_python = items_;
-  nb::tuple types = items_.state();
-  in_python.restore(nb::make_tuple(types[0], nb::bool_(true), types[2]));
-  become(in_python.definition(), nullptr);
-  items_ = std::move(in_python);
+  window_.turn_into_objects();
 }
 
 // A reorder buffer reckons with times, so it must know of which kind they are.
 void Window::take_times(TimeKind kind) {
   if (!options_.reorders || times_ != TimeKind::unknown || options_.float_times == (kind == TimeKind::floats)) return;
   options_.float_times = kind == TimeKind::floats;
-  window_ = info_.make(items_.definition(), options_);
+  window_.start();
 }
 
 Time Window::key_of(nb::handle point, TimeKind kind) const {
@@ -251,32 +216,26 @@ void Window::refuse_older(Time t) const {
 template <class Step>
 void Window::guarded(Step step) {
   try {
-    step();
+    window_.guarded(step);
   } catch (const OutOfOrder& late) {
     raise("OutOfOrderError", "time " + text(time_out(late.time)) + " is older than what the reorder buffer already let through (" +
                                  text(time_out(late.youngest)) + "). Give a larger max_delay, or use Fiba for items of any lateness.");
-  } catch (nb::python_error& e) {
-    if (window_->torn()) broken_ = text(e.value());
-    throw;
-  } catch (const std::bad_alloc&) {
-    broken_ = "MemoryError";  // where in the step it was is not known
-    throw;
   }
 }
 
 void Window::insert(nb::handle value, nb::handle time) {
-  Work work(*this);
+  Work work(window_);
   nb::object point = point_of(time);
   TimeKind kind = kind_of(point);
   Time t = 0;
-  Change change(change_, items_, window_, broken_);
+  Change change(window_);
   if (kind != TimeKind::counted) {
     t = key_of(point, kind);
     refuse_older(t);
     follow(kind);
     take_times(kind);
   }
-  read(value);
+  window_.read(value);
   if (kind == TimeKind::counted) {
     guarded([&] { window_->append(items_.row().data(), items_.value()); });
   } else {
@@ -301,11 +260,11 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
   auto rows = nb::cast<std::size_t>(read_in[3]);
   if (rows == 0) return;
 
-  Work work(*this);
+  Work work(window_);
   nb::object time_array = read_in[2];
   bool float_times = !time_array.is_none() && nb::isinstance<FloatArray>(time_array);
   TimeKind kind = kind_of(time_array.is_none() ? time_array : float_times ? nb::object(nb::float_(0.0)) : nb::object(nb::int_(0)));
-  Change change(change_, items_, window_, broken_);
+  Change change(window_);
   std::vector<Time> keys;
   if (kind != TimeKind::counted) {
     keys.resize(rows);
@@ -326,30 +285,29 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
     take_times(kind);
   }
 
-  auto to_types = [this](const DefinitionPtr& next, ItemReader::Promoted promoted) { become(next, promoted); };
-  bool first = window_->size() == 0 && window_->next_time() == 0;
   // The first bulk of a window has nothing before it that could be lost: broken off, it leaves the window as empty as it was.
+  bool first = window_->untouched();
   auto step = [&](auto put_in) {
     try {
       guarded(put_in);
     } catch (...) {
-      if (first && !broken_.empty()) {
+      if (first && window_.broken()) {
         window_->clear();
-        broken_.clear();
+        window_.mend();
       }
       throw;
     }
   };
   if (!read_in[0].is_none() && window_->native()) {
     ItemColumns columns_in(read_in[0], rows);
-    if (!items_.definition()->object) items_.settle(columns_in.kinds, to_types);
+    if (!items_.definition()->object) window_.settle(columns_in.kinds);
     step([&] {
       nb::gil_scoped_release unlocked;
       window_->insert_column(columns_in.parts.data(), columns_in.parts.size(), keys.empty() ? nullptr : keys.data());
     });
   } else {
     ItemRows in;
-    in.read(items_, read_in[1], read_in[4], to_types);
+    window_.read_rows(in, read_in[1], read_in[4]);
     bool counted = kind == TimeKind::counted;
     std::vector<nb::object> shown;
     for (std::size_t i = 0; i < in.rows.size(); ++i) {
@@ -363,7 +321,7 @@ void Window::bulk_insert(nb::object values, nb::object times, bool sort) {
 }
 
 nb::object Window::evict(nb::handle time) {
-  Work work(*this);
+  Work work(window_);
   if (time.is_none()) {
     if (window_->size() == 0) raise("IndexError", "the window is empty: there is nothing to evict. Test len(window) first.");
     guarded([&] { window_->evict(); });
@@ -378,13 +336,13 @@ nb::object Window::evict(nb::handle time) {
 }
 
 void Window::bulk_evict(nb::handle time) {
-  Work work(*this);
+  Work work(window_);
   std::optional<Time> bound = bound_of(point_of(time), false);
   if (bound) guarded([&] { window_->bulk_evict(*bound); });
 }
 
 nb::object Window::query(nb::handle start, nb::handle end, nb::handle arg) {
-  Work work(*this);
+  Work work(window_);
   nb::object out;
   if (start.is_none() && end.is_none()) {
     guarded([&] { out = window_->query(arg); });
@@ -413,7 +371,7 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
       for (std::size_t i = 0; i < many; ++i) out.append(query(ranges[0][i].attr("item")(), ranges[1][i].attr("item")(), nb::none()));
       return columns.attr("results")(out);
     }
-    Work work(*this);
+    Work work(window_);
     std::vector<Time> from(many), to(many);
     for (std::size_t i = 0; i < many; ++i) std::tie(from[i], to[i]) = range_of(ranges[0][i].attr("item")(), ranges[1][i].attr("item")());
     guarded([&] {
@@ -421,7 +379,7 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
     });
     return columns.attr("results")(out);
   }
-  Work work(*this);
+  Work work(window_);
   auto from = nb::cast<IntArray>(ranges[0]), to = nb::cast<IntArray>(ranges[1]);
   for (std::size_t i = 0; i < many; ++i)
     if (from(i) > to(i))
@@ -439,37 +397,34 @@ nb::object Window::query_many(nb::object starts, nb::object ends) {
 
 // Whatever looks into the structure is guarded: another thread may be changing it without the interpreter's lock.
 std::size_t Window::size() {
-  Work work(*this);
+  Work work(window_);
   return window_->size();
 }
 nb::object Window::oldest() {
-  Work work(*this);
+  Work work(window_);
   return window_->size() ? time_out(window_->oldest()) : nb::none();
 }
 nb::object Window::youngest() {
-  Work work(*this);
+  Work work(window_);
   return window_->size() ? time_out(window_->youngest()) : nb::none();
 }
 std::string Window::dtype() {
-  Work work(*this);
+  Work work(window_);
   return item_type();
 }
 std::string Window::item_type() const { return window_->item_type() ? window_->item_type() : items_.dtype(); }
 
-int Window::traverse(visitproc visit, void* arg) const {
-  if (int stop = items_.traverse(visit, arg)) return stop;
-  return window_->traverse(visit, arg);
-}
+int Window::traverse(visitproc visit, void* arg) const { return window_.traverse(visit, arg); }
 
 void Window::forget() {
-  if (busy_) return;
-  Work work(*this, true);  // what an object does as it goes may not reach in here
+  if (window_.busy()) return;
+  Work work(window_, true);  // what an object does as it goes may not reach in here
   items_.forget();
   window_->clear();
 }
 
 nb::list Window::items() {
-  Work work(*this);
+  Work work(window_);
   if (!info_.items)
     raise("TypeError",
           std::string(info_.name) + " does not keep its items apart. These do: " + names_of([](auto& a) { return a.items; }) + ".");
@@ -479,14 +434,14 @@ nb::list Window::items() {
 }
 
 void Window::clear() {
-  Work work(*this, true);
+  Work work(window_, true);
   window_->clear();
-  broken_.clear();
+  window_.mend();
   times_ = TimeKind::unknown;
 }
 
 void Window::check(nb::object values) {
-  Work work(*this);
+  Work work(window_);
   std::vector<std::vector<Item>> items;
   std::vector<nb::object> objects;
   std::vector<Time> times;
@@ -504,16 +459,12 @@ void Window::check(nb::object values) {
       raise("AssertionError", "the window holds " + std::to_string(times.size()) + " entries, " + std::to_string(items.size()) +
                                   " values were given to check it by.");
   }
-  try {
-    window_->check(items, objects, times, shown);
-  } catch (const std::logic_error& broken) {
-    raise("AssertionError", broken.what());
-  }
+  window_.check([&] { window_->check(items, objects, times, shown); });
 }
 
 void Window::merge(Window& other) {
   if (&other == this) raise("ValueError", "a window can't be merged into itself. Copy it first if that is meant.");
-  Work work(*this), theirs(other);
+  Work work(window_), theirs(other.window_);
   if (&info_ != &other.info_ || !aggregation().equal(other.aggregation()))
     raise("ValueError", "only windows of the same algorithm and aggregation merge. Build both from one definition.");
   if (!info_.items)
@@ -526,15 +477,12 @@ void Window::merge(Window& other) {
   if (kind != other.times_ || kind == TimeKind::counted)
     raise("ValueError", "windows merge by time, so both need times of the same kind. Give every item a time.");
   if (info_.in_order) refuse_older(other.window_->oldest());
-  Change change(change_, items_, window_, broken_);
-  if (items_.definition()->types != other.items_.definition()->types || items_.definition()->object != other.items_.definition()->object) {
+  Change change(window_);
+  if (!window_.same_types(other.window_)) {
     if (window_->size() > 0)
       raise("ValueError",
             "one window holds " + item_type() + " items, the other " + other.item_type() + ". Build both with the same dtype=.");
-    ItemReader next = items_;
-    next.adopt(other.items_);
-    become(next.definition(), nullptr);
-    items_ = std::move(next);
+    window_.adopt(other.window_);
   }
   bool merged = false;
   guarded([&] { merged = window_->merge(*other.window_); });
@@ -544,37 +492,31 @@ void Window::merge(Window& other) {
 }
 
 nb::tuple Window::state() {
-  Work work(*this);
+  Work work(window_);
   Saved saved = window_->save();
-  nb::bytes numbers(reinterpret_cast<const char*>(saved.numbers.data()), saved.numbers.size() * sizeof(std::int64_t));
   nb::tuple types = items_.state();
-  return nb::make_tuple(types[0], types[1], types[2], static_cast<int>(times_), numbers, saved.partials);
+  return nb::make_tuple(types[0], types[1], types[2], static_cast<int>(times_), saved.number_bytes(), saved.partials);
 }
 
 void Window::restore(nb::tuple state) {
   if (state.size() != 6) raise("ValueError", "these bytes are damaged: they do not hold 6 fields.");
-  Work work(*this);
+  Work work(window_);
   ItemReader items = items_;
   items.restore(state);
-  auto bytes = nb::cast<nb::bytes>(state[4]);
-  Saved saved;
-  saved.numbers.resize(bytes.size() / sizeof(std::int64_t));
-  std::memcpy(saved.numbers.data(), bytes.c_str(), saved.numbers.size() * sizeof(std::int64_t));
-  saved.partials = nb::object(state[5]);
+  Saved saved = Saved::read(state[4], state[5]);
   int kind = nb::cast<int>(state[3]);
   if (kind < 0 || kind > 3) raise("ValueError", "these bytes are damaged: they know no kind of time.");
   Options options = options_;
   options.float_times = options.reorders && static_cast<TimeKind>(kind) == TimeKind::floats;
-  std::unique_ptr<AnyWindow> loaded = info_.make(items.definition(), options);
+  std::shared_ptr<AnyWindow> loaded = info_.make(items.definition(), options);
   loaded->load(saved);
   options_ = options;
-  window_ = std::move(loaded);
-  items_ = std::move(items);
+  window_.replace(std::move(loaded), std::move(items));
   times_ = static_cast<TimeKind>(kind);
 }
 
 nb::dict Window::counts() {
-  Work work(*this);
+  Work work(window_);
   nb::dict out;
   out["visited"] = nb::int_(window_->visited());
   out["restructured"] = nb::int_(window_->restructured());
@@ -585,7 +527,7 @@ nb::dict Window::counts() {
 }
 
 nb::object Window::nodes() {
-  Work work(*this);
+  Work work(window_);
   nb::object found = window_->nodes();
   if (found.is_none()) raise("TypeError", std::string(info_.name) + " is not a tree of nodes. Fiba and BTree are.");
   nb::list out;

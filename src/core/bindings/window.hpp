@@ -1,7 +1,6 @@
 // The public window classes
 //
-// A Window is what Python holds. It reads items and times, chooses the item type from the first item, promotes
-// it once if need be, and guards against callables that raise or that call their own window. All the rest is the
+// A Window reads times, and words what goes wrong. Its items, their types and the guards are Kept's (kept.hpp), all the rest is the
 // algorithm's.
 
 #pragma once
@@ -13,7 +12,7 @@
 
 #include "any_window.hpp"
 #include "collected.hpp"
-#include "type_change.hpp"
+#include "kept.hpp"
 
 namespace sash {
 
@@ -52,12 +51,9 @@ class Window {
  private:
   enum class TimeKind : std::uint8_t { unknown, counted, integers, floats };
 
-  // Marks the window as at work: a callable that calls its own window meets an error, and so does a second thread
-  // while a native loop runs without the GIL.
-  class Work;
+  using Work = Kept<AnyWindow>::Work;
+  using Change = Kept<AnyWindow>::Change;
 
-  void become(const DefinitionPtr& next, ItemReader::Promoted promoted);
-  void read(nb::handle value);  // into items_, rebuilding the window if the item needs another type
   // Times come in by kind_of and key_of, bounds by bound_of, and all go out by time_out; points are Python ints and floats.
   TimeKind kind_of(nb::handle point) const;
   void follow(TimeKind kind);      // rebuilds the window if its kernel can't compute with such times
@@ -70,17 +66,13 @@ class Window {
   nb::object with_times(nb::object result) const;
   void refuse_older(Time t) const;
   template <class Step>
-  void guarded(Step step);  // runs a step that may throw, and notes whether it tore the window
+  void guarded(Step step);  // with words for what a reorder buffer refuses
 
   const AlgorithmInfo& info_;
   Options options_;
   ItemReader items_;
-  std::unique_ptr<AnyWindow> window_;
+  Kept<AnyWindow> window_;
   TimeKind times_ = TimeKind::unknown;
-  bool busy_ = false;
-  std::string broken_;  // the first error that tore the window
-  using Change = TypeChange<std::unique_ptr<AnyWindow>>;
-  Change* change_ = nullptr;
 };
 
 // One C++ type, and so one Python class, per algorithm.
@@ -89,6 +81,12 @@ class WindowOf : public Window {
  public:
   using Window::Window;
 };
+
+inline bool keeps_ties(const std::string& ties) {
+  if (ties != "combine" && ties != "keep")
+    raise("ValueError", "ties='" + ties + "' is not known. Use 'combine' (equal times become one entry) or 'keep'.");
+  return ties == "keep";
+}
 
 // Adds the class of an algorithm; `options` says which keywords its constructor takes besides dtype.
 template <class Tag>
@@ -102,10 +100,8 @@ void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, boo
     cls.def(
         "__init__",
         [](WindowOf<Tag>* self, nb::object aggregation, nb::object min_arity, const std::string& ties, nb::object dtype) {
-          if (ties != "combine" && ties != "keep")
-            raise("ValueError", "ties='" + ties + "' is not known. Use 'combine' (equal times become one entry) or 'keep'.");
           Options options;
-          options.keep_ties = ties == "keep";
+          options.keep_ties = keeps_ties(ties);
           if (!min_arity.is_none()) {
             for (int offered : {2, 4, 8, 16})
               if (PyLong_Check(min_arity.ptr()) && min_arity.equal(nb::int_(offered))) options.min_arity = offered;
@@ -119,10 +115,8 @@ void bind_window(nb::module_& m, const AlgorithmInfo& info, const char* doc, boo
     cls.def(
         "__init__",
         [](WindowOf<Tag>* self, nb::object aggregation, const std::string& ties, nb::object dtype) {
-          if (ties != "combine" && ties != "keep")
-            raise("ValueError", "ties='" + ties + "' is not known. Use 'combine' (equal times become one entry) or 'keep'.");
           Options options;
-          options.keep_ties = ties == "keep";
+          options.keep_ties = keeps_ties(ties);
           new (self) WindowOf<Tag>(*known, std::move(aggregation), std::move(dtype), options);
         },
         nb::arg("aggregation").none(), nb::kw_only(), nb::arg("ties") = "combine", nb::arg("dtype") = nb::none());

@@ -7,6 +7,7 @@
 
 #include "../adapters/by_time.hpp"
 #include "any_window.hpp"
+#include "on_face.hpp"
 
 namespace sash {
 
@@ -22,14 +23,21 @@ inline constexpr bool is_hot<Extreme<double, wants>> = true;
 // Algorithm::On<M> is an algorithm on the monoid M in its adapter. (A template template parameter would read better,
 // but aliases of one name in two files are one type to the linker.)
 template <class Algorithm, class Face>
-class WindowImpl final : public AnyWindow {
+class WindowImpl final : public OnFace<AnyWindow, WindowImpl<Algorithm, Face>, Face> {
+  using Base = OnFace<AnyWindow, WindowImpl, Face>;
+  using Base::face_;
   using Adapter = typename Algorithm::template On<typename Face::Monoid>;
   using Partial = typename Face::Partial;
 
  public:
-  WindowImpl(const DefinitionPtr& definition, const Options& options) : face_(definition), window_(face_.monoid(), options) {}
+  template <class Other>
+  using With = WindowImpl<Algorithm, Other>;
+  template <class K>
+  static constexpr bool own = is_hot<K>;
 
-  bool native() const override { return Face::native; }
+  WindowImpl(const DefinitionPtr& definition, const Options& options) : Base(definition), window_(face_.monoid(), options) {}
+
+  Adapter& stored() { return window_; }
 
   void append(const Item* items, nb::handle value) override {
     if constexpr (!Face::native) {
@@ -141,14 +149,10 @@ class WindowImpl final : public AnyWindow {
              const std::vector<nb::object>& times) override {
     std::vector<Partial> lifted;
     for (std::size_t i = 0; i < items.size(); ++i) lifted.push_back(face_.lift(items[i].data(), values[i], times[i], keys[i]));
-    double scale = scale_of(face_, window_);
+    double scale = 0;
     for (const Partial& p : lifted) scale += face_.magnitude(p);
-    window_.check(lifted, [&](const Partial& a, const Partial& b) { return face_.same(a, b, scale); });
+    window_.check(lifted, this->sameness(scale));
   }
-
-  Saved save() override { return saved(face_, window_); }
-  void load(const Saved& stored) override { restore(face_, window_, stored); }
-  void load_blank(const Saved& stored) override { restore_blank(face_, window_, stored); }
 
   std::uint64_t visited() const override {
     return probe([](auto& p) { return p.visited; });
@@ -173,15 +177,6 @@ class WindowImpl final : public AnyWindow {
     return nb::none();
   }
 
-  void promote_from(AnyWindow& narrower, const std::vector<bool>& parts) override {
-    if constexpr (requires { face_.kernel(); }) {
-      auto& other = dynamic_cast<WindowImpl&>(narrower);
-      take_over<Partial>(window_, other.window_, [&](const Partial& p) { return face_.widened(other.face_, parts, p); });
-    } else if constexpr (Face::native) {
-      promote_kernel(narrower);
-    }
-  }
-
   bool merge(AnyWindow& other) override {
     auto* same = dynamic_cast<WindowImpl*>(&other);
     if (!same) return false;
@@ -202,11 +197,6 @@ class WindowImpl final : public AnyWindow {
     }
     return true;
   }
-
-  int traverse(visitproc visit, void* arg) const override { return face_.traverse(visit, arg); }
-
-  template <class, class>
-  friend class WindowImpl;
 
  private:
   template <class Visit>
@@ -231,22 +221,6 @@ class WindowImpl final : public AnyWindow {
     return {};
   }
 
-  // The narrower window is the same algorithm on int64 items: a sum with an instantiation of its own, or erased.
-  void promote_kernel(AnyWindow& narrower) {
-    if constexpr (std::is_same_v<typename Face::Monoid, Sum<double>>) {
-      using Narrow = Sum<std::int64_t>;
-      take_over<Narrow::Partial>(window_, dynamic_cast<WindowImpl<Algorithm, NativeFace<Narrow>>&>(narrower).window_, &Narrow::promote);
-    } else if constexpr (!std::is_same_v<typename Face::Monoid, Sum<std::int64_t>>) {
-      auto& other = dynamic_cast<WindowImpl<Algorithm, ErasedFace>&>(narrower);
-      take_over<Erased>(window_, other.window_, [&](const Erased& p) {
-        Partial out;
-        other.face_.kernel().promote(reinterpret_cast<std::byte*>(&out), p.data());
-        return out;
-      });
-    }
-  }
-
-  Face face_;
   Adapter window_;
 };
 

@@ -1,49 +1,23 @@
-// Item types that change with an item, and change back if that item does not go in
+// The items of one call with many rows
 
 #pragma once
 
-#include <optional>
-#include <utility>
+#include <vector>
 
-#include "foreign.hpp"
 #include "items.hpp"
 
 namespace sash {
 
-// What a step replaces of a window or wheel before it puts its items in: the reader of items, which settles their types, and the
-// structure, which is rebuilt on them. Unless the step is done, or broke the structure for good, both are put back.
-template <class Structure>
-class TypeChange {
- public:
-  TypeChange(TypeChange*& current, ItemReader& items, Structure& structure, const std::string& broken)
-      : current_(current), items_(items), structure_(structure), broken_(broken) {
-    current_ = this;
-    if (!items_.settled()) items_before_ = items_;
-  }
-  TypeChange(const TypeChange&) = delete;
-  ~TypeChange() {
-    current_ = nullptr;
-    if (done_ || !broken_.empty()) return;
-    if (items_before_) items_ = std::move(*items_before_);
-    if (before_) structure_ = std::move(before_);
-  }
-
-  void replace(Structure next) {
-    if (!items_before_) items_before_ = items_;
-    if (!before_) before_ = std::move(structure_);
-    structure_ = std::move(next);
-  }
-  void done() { done_ = true; }
-
- private:
-  TypeChange*& current_;
-  ItemReader& items_;
-  Structure& structure_;
-  const std::string& broken_;
-  std::optional<ItemReader> items_before_;
-  Structure before_;
-  bool done_ = false;
-};
+// Columns that are no columns of numbers decide on the types of all rows, also of those before their first item: row by row, numbers
+// of other parts could come first.
+// foreign: a truth value per part, or None, as sash.swag.columns.read tells.
+template <class Become>
+void settle_rows(ItemReader& items, nb::handle foreign, Become become) {
+  if (foreign.is_none() || items.definition()->object) return;
+  std::vector<Item::Kind> kinds;
+  for (nb::handle part : foreign) kinds.push_back(nb::cast<bool>(part) ? Item::object : Item::null);
+  items.settle(kinds, become);
+}
 
 // The items of one bulk, all read before the first goes in, and the types that they need together.
 struct ItemRows {
