@@ -216,3 +216,33 @@ def test_std_is_right_wherever_the_values_lie(kind, by):
                 continue
             right = np.var(chosen - chosen[0], ddof=1) ** power
             assert abs(found[i] - right) <= 1e-11 * right, (i, found[i], right)
+
+
+@pytest.mark.parametrize("size", [1, 2, 10, 11, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 513, 1000, 4000])
+@pytest.mark.parametrize("kind", ["sum", "mean", "var", "std"])
+def test_windows_of_any_length_over_doubles_are_as_exact_as_numpy(kind, size):
+    rng = np.random.default_rng(size)
+    x = rng.normal(size=2500) + 3
+    x[rng.integers(0, 2500, 20)] *= 1e6  # spikes: nothing of them may stay once they have left
+    found = slide(x, agg=getattr(agg, kind)(), size=size)
+    wide = x.astype(np.longdouble)
+    for i in [*range(min(size + 3, 40)), *rng.integers(0, 2500, 150), 2499]:
+        window = wide[max(0, i + 1 - size) : i + 1]
+        if kind in ("sum", "mean"):
+            assert abs(found[i] - getattr(window, kind)()) <= 1e-14 * np.abs(window).sum()
+        elif len(window) < 2:
+            assert math.isnan(found[i])
+        else:
+            assert abs(found[i] - getattr(window, kind)(ddof=1)) <= 1e-12 * max(getattr(window, kind)(ddof=1), 1e-3)
+
+
+@pytest.mark.parametrize("make", [agg.sum, agg.mean, agg.std, agg.max, agg.geomean])
+@pytest.mark.parametrize("dtype", ["float64", "int64"])
+def test_results_do_not_depend_on_the_number_of_processors(make, dtype, monkeypatch):
+    x = np.random.default_rng(1).integers(1, 1000, 200_000).astype(dtype) / (1 if dtype == "int64" else 7)
+    x = x.astype(dtype)
+    for size in (5, 40, 1000, 70_000):
+        monkeypatch.setattr("sash.arrays.slides._threads", lambda: 1)
+        alone = slide(x, agg=make(), size=size)
+        monkeypatch.setattr("sash.arrays.slides._threads", lambda: 3)
+        assert np.array_equal(slide(x, agg=make(), size=size), alone, equal_nan=True)

@@ -190,3 +190,19 @@ def test_the_whole_quick_figure_of_fifo_has_a_cell_for_every_algorithm_it_names(
     monkeypatch.setitem(figures._FIGURES, "fifo", lambda quick: cells)
     assert main(["bench", "fifo", "--quick"]) == 0
     assert "monotonic_deque" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "size", "bulk"), [("fiba", 1 << 22, 1), ("fiba", 1 << 22, 65536), ("block_fiba", 64, 3), ("recalc", 1 << 14, 1)]
+)
+def test_a_cell_of_ones_own_takes_about_as_many_steps_whatever_its_bulk(algorithm, size, bulk):
+    import argparse
+
+    from sash.bench import figures
+
+    (cell,) = figures.chosen("bulk-evict", argparse.Namespace(algorithm=algorithm, size=size, bulk=bulk), [])
+    steps = cell.rounds * bulk * (size // 64 if algorithm == "recalc" else 1)
+    assert cell.rounds >= 4
+    assert steps <= 2_000_000
+    (asked,) = figures.chosen("bulk-evict", argparse.Namespace(algorithm=algorithm, size=size, bulk=bulk, rounds=7), [])
+    assert asked.rounds == 7

@@ -7,6 +7,8 @@
 //
 //                 block b - 1          p    block b
 //              | x x x [s s s s s s | p p p] x x x x x |      both sides are taken from p
+//
+// By count they are scans (scans.hpp); by time they follow here.
 
 #pragma once
 
@@ -28,61 +30,14 @@ struct Shifted {
   }
 };
 
-// The variance of n items, or its root; `scale` is 1 / (n (n - 1)).
-template <bool root>
-double deviation(double s1, double s2, double n, double scale) {
-  double variance = (s2 * n - s1 * s1) * scale;
-  variance = variance < 0 ? 0 : variance;
-  return root ? std::sqrt(variance) : variance;
-}
-
+// The variance of so many items, or its root.
 template <bool root>
 double deviation(const Shifted& sum, std::size_t count) {
   if (count < 2) return std::numeric_limits<double>::quiet_NaN();
   auto n = static_cast<double>(count);
-  return deviation<root>(sum.s1, sum.s2, n, 1 / (n * (n - 1)));
-}
-
-// Sums are made item after item; results of a stretch of them at once, which the compiler vectorises.
-template <bool root, class Input>
-void deviations_by_count(const Input* x, std::size_t n, std::size_t size, double* out) {
-  constexpr std::size_t stretch = 512;
-  double prefix1[stretch], prefix2[stretch];
-  std::size_t stored = size < n ? size : n;
-  std::vector<double> suffix1(stored + 1), suffix2(stored + 1);  // of the block before, by place in it; beyond its end nothing
-  auto value = [x](std::size_t i) { return static_cast<double>(x[i]); };
-  auto items = static_cast<double>(size);
-  double scale = 1 / (items * (items - 1));
-  for (std::size_t begin = 0; begin < n; begin += size) {
-    std::size_t end = begin + size < n ? begin + size : n;
-    double p = value(begin);
-    Shifted sum;
-    if (begin > 0)
-      for (std::size_t j = size - 1; j > 0; --j) {
-        sum.add(value(begin - size + j) - p);
-        suffix1[j] = sum.s1;
-        suffix2[j] = sum.s2;
-      }
-    sum = {};
-    if (begin == 0 || size == 1) {  // windows that grow, and those of one item
-      for (std::size_t i = begin; i < end; ++i) {
-        sum.add(value(i) - p);
-        out[i] = deviation<root>(sum, i - begin + 1);
-      }
-      continue;
-    }
-    for (std::size_t from = begin; from < end; from += stretch) {
-      std::size_t count = from + stretch < end ? stretch : end - from;
-      for (std::size_t j = 0; j < count; ++j) {
-        sum.add(value(from + j) - p);
-        prefix1[j] = sum.s1;
-        prefix2[j] = sum.s2;
-      }
-      const double *before1 = &suffix1[from - begin + 1], *before2 = &suffix2[from - begin + 1];
-      double* results = out + from;
-      for (std::size_t j = 0; j < count; ++j) results[j] = deviation<root>(before1[j] + prefix1[j], before2[j] + prefix2[j], items, scale);
-    }
-  }
+  double variance = (sum.s2 * n - sum.s1 * sum.s1) / (n * (n - 1));
+  variance = variance < 0 ? 0 : variance;
+  return root ? std::sqrt(variance) : variance;
 }
 
 template <bool root, class Input, class T>

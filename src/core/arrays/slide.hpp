@@ -62,13 +62,14 @@ enum class Closed : std::uint8_t { right, left, both, neither };
 constexpr bool holds_start(Closed c) { return c == Closed::left || c == Closed::both; }
 constexpr bool holds_end(Closed c) { return c == Closed::right || c == Closed::both; }
 
-// read(i) gives the partial of item i; emit(i, partial, count) takes the result of the window that ends there.
+// read(i) gives the partial of item i; emit(i, partial, count) takes the result of the window that ends there. Windows that end in
+// [from, n) are asked for; from is a multiple of size, so that results are the same however an array is cut.
 //
 // A block's prefixes go up while its suffixes come down: each chain waits for its own last combine, and one after the other they
 // took twice as long. A suffix goes where the one just used was, so that they fill the array from its other end in every
 // other block.
 template <Monoid M, class Read, class Emit>
-void slide_by_count(const M& monoid, std::size_t n, std::size_t size, Read read, Emit emit) {
+void slide_by_count(const M& monoid, std::size_t from, std::size_t n, std::size_t size, Read read, Emit emit) {
   using Partial = typename M::Partial;
   std::vector<Partial> suffixes(std::min(size, n) + 1, monoid.identity());  // from 1 on: a step down may end before them
   auto block = [&](std::size_t begin, Partial* slot, std::ptrdiff_t step, auto window) {
@@ -82,14 +83,16 @@ void slide_by_count(const M& monoid, std::size_t n, std::size_t size, Read read,
     }
     if (m < size)
       window(begin + m - 1, *slot, prefix);
-    else
+    else if (begin >= from)
       emit(begin + m - 1, prefix, m);
   };
   bool up = true;
-  for (std::size_t begin = 0; begin < n; begin += size, up = !up) {
+  for (std::size_t begin = from < size ? 0 : from - size; begin < n; begin += size, up = !up) {
     Partial* slot = suffixes.data() + (up ? 1 : size - 1);
     std::ptrdiff_t step = up ? 1 : -1;
-    if (begin == 0)
+    if (begin < from)
+      block(begin, slot, step, [](std::size_t, const Partial&, const Partial&) {});
+    else if (begin == 0)
       block(begin, slot, step, [&](std::size_t i, const Partial&, const Partial& prefix) { emit(i, prefix, i + 1); });
     else
       block(begin, slot, step,

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "../arrays/deviations.hpp"
+#include "../arrays/scans.hpp"
 #include "../arrays/slide.hpp"
 #include "../monoids/erased.hpp"
 #include "../swag/block_fiba.hpp"
@@ -29,6 +30,20 @@ struct DenseMean : Sum<T> {
     return count ? static_cast<double>(p) / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
   }
 };
+
+// Loops over columns of doubles, made for several processors.
+SASH_CLONES void sums_by_count(const double* x, std::size_t size, std::size_t from, std::size_t to, double* out) {
+  scans::slide(scans::Sums{}, x, size, from, to, out);
+}
+SASH_CLONES void means_by_count(const double* x, std::size_t size, std::size_t from, std::size_t to, double* out) {
+  scans::slide(scans::Means(static_cast<double>(size)), x, size, from, to, out);
+}
+SASH_CLONES void vars_by_count(const double* x, std::size_t size, std::size_t from, std::size_t to, double* out) {
+  scans::slide(scans::Deviations<false>(static_cast<double>(size)), x, size, from, to, out);
+}
+SASH_CLONES void stds_by_count(const double* x, std::size_t size, std::size_t from, std::size_t to, double* out) {
+  scans::slide(scans::Deviations<true>(static_cast<double>(size)), x, size, from, to, out);
+}
 
 // Every kernel that has no loop of its own here; nulls are its identity.
 struct AnySlide : ErasedMonoid {
@@ -72,9 +87,16 @@ void store(Job& job, std::size_t at, const Scalar& s) {
                                                   : static_cast<double>(s.i);
 }
 
-// The loop of one segment [begin, end): read gives partials, by place in the segment.
+// A segment of the columns, and which of its windows are asked for: those that end in [from, to), places in the segment. By time they
+// are all of them.
+struct Piece {
+  std::size_t begin, from, to;
+};
+
+// The loop of a piece: read gives partials, by place in the segment.
 template <class K, class Read>
-void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Read read) {
+void run_loop(Job& job, const K& kernel, Piece piece, Read read) {
+  std::size_t begin = piece.begin, n = piece.to;
   [[maybe_unused]] auto* out = [&] {
     if constexpr (std::is_same_v<typename K::Partial, std::int64_t>)
       return job.out_ints + begin;
@@ -89,8 +111,7 @@ void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Rea
     else
       store(job, begin + i, kernel.lower(job.how, p));
   };
-  std::size_t n = end - begin;
-  if (job.size > 0) return slide_by_count(kernel, n, job.size, read, emit);
+  if (job.size > 0) return slide_by_count(kernel, piece.from, n, job.size, read, emit);
   if (job.float_times) return slide_by_time(kernel, job.float_times + begin, n, job.float_period, job.closed, read, emit);
   if constexpr (arrives<K>) {
     if (job.arrival) {
@@ -104,56 +125,77 @@ void run_loop(Job& job, const K& kernel, std::size_t begin, std::size_t end, Rea
 // var and std have loops of their own.
 struct Deviations {
   template <bool root, class Input>
-  void run(Job& job, const Input* values, std::size_t begin, std::size_t end) const {
-    const Input* x = values + begin;
-    double* out = job.out_floats + begin;
-    std::size_t n = end - begin;
-    if (job.size > 0) return deviations_by_count<root>(x, n, job.size, out);
-    if (job.float_times) return deviations_by_time<root>(x, job.float_times + begin, n, job.float_period, job.closed, out);
-    deviations_by_time<root>(x, job.int_times + begin, n, job.int_period, job.closed, out);
+  void run(Job& job, const Input* values, Piece piece) const {
+    const Input* x = values + piece.begin;
+    double* out = job.out_floats + piece.begin;
+    std::size_t n = piece.to;
+    if (job.size > 0) {
+      auto by_count = root ? stds_by_count : vars_by_count;
+      if constexpr (std::is_same_v<Input, double>) return by_count(x, job.size, piece.from, n, out);
+      std::size_t first = piece.from < job.size ? 0 : piece.from - job.size;  // the block before is read too
+      std::vector<double> reals(x + first, x + n);
+      return by_count(reals.data(), job.size, piece.from - first, n - first, out + first);
+    }
+    if (job.float_times) return deviations_by_time<root>(x, job.float_times + piece.begin, n, job.float_period, job.closed, out);
+    deviations_by_time<root>(x, job.int_times + piece.begin, n, job.int_period, job.closed, out);
   }
 };
 
 template <class Input>
-void run(Job& job, const Deviations& loops, const Input* values, std::size_t begin, std::size_t end) {
-  job.how == Lower::std_dev ? loops.run<true>(job, values, begin, end) : loops.run<false>(job, values, begin, end);
+void run(Job& job, const Deviations& loops, const Input* values, Piece piece) {
+  job.how == Lower::std_dev ? loops.run<true>(job, values, piece) : loops.run<false>(job, values, piece);
 }
 
 template <class K, class Input>
-void run(Job& job, const K& kernel, const Input* values, std::size_t begin, std::size_t end) {
+void run(Job& job, const K& kernel, const Input* values, Piece piece) {
+  std::size_t begin = piece.begin;
   const Time* times = job.int_times ? job.int_times + begin : nullptr;
   const Input* x = values + begin;
+  if constexpr (std::is_same_v<Input, double> && std::is_same_v<K, DenseMean<double>>)
+    if (job.size > 0) return means_by_count(x, job.size, piece.from, piece.to, job.out_floats + begin);
+  if constexpr (std::is_same_v<Input, double> && std::is_same_v<K, DenseSum>)  // in between, its chains of sums are as fast: 1,250 to 1,100
+    if (!job.nulls && (job.size >= 64 || (job.size > 0 && job.size <= 10)))
+      return sums_by_count(x, job.size, piece.from, piece.to, job.out_floats + begin);
   if constexpr (std::is_same_v<K, AnySlide>) {
     const std::uint8_t* nulls = job.nulls ? job.nulls + begin : nullptr;
-    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) {
+    run_loop(job, kernel, piece, [=, &kernel](std::size_t i) {
       Item item = nulls && nulls[i] ? Item{} : Item::of(x[i]);
       return kernel.ErasedMonoid::lift(&item, times ? times[i] : static_cast<Time>(i));
     });
   } else if constexpr (takes_nulls<K>) {
     using In = typename K::Input;
     if (const std::uint8_t* nulls = job.nulls ? job.nulls + begin : nullptr)
-      return run_loop(job, kernel, begin, end,
+      return run_loop(job, kernel, piece,
                       [=, &kernel](std::size_t i) { return nulls[i] ? kernel.identity() : kernel.lift(static_cast<In>(x[i]), 0); });
-    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
+    run_loop(job, kernel, piece, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
   } else {
     using In = typename K::Input;
-    run_loop(job, kernel, begin, end, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
+    run_loop(job, kernel, piece, [=, &kernel](std::size_t i) { return kernel.lift(static_cast<In>(x[i]), 0); });
   }
 }
 
 template <class K, class Input>
 void run_all(Job& job, const K& kernel, const Input* values, const std::vector<std::size_t>& starts, std::size_t threads) {
-  std::size_t segments = starts.size() - 1;
-  if (threads <= 1 || segments == 1) {
-    for (std::size_t s = 0; s < segments; ++s) run(job, kernel, values, starts[s], starts[s + 1]);
-    return;
+  constexpr std::size_t many = std::size_t{1} << 16;  // rows that are worth a piece
+  threads = std::max<std::size_t>(threads, 1);
+  std::vector<Piece> pieces;
+  pieces.reserve(starts.size());
+  for (std::size_t s = 0; s + 1 < starts.size(); ++s) {
+    std::size_t begin = starts[s], n = starts[s + 1] - begin, length = n;
+    // By count, a long segment is cut where blocks begin. A piece reads the block before it once more.
+    if (threads > 1 && job.size > 0 && n >= 2 * many && job.size <= n / 8) {
+      length = std::max({n / (4 * threads), many, 4 * job.size});
+      length = (length + job.size - 1) / job.size * job.size;
+    }
+    for (std::size_t from = 0; from < n; from += length) pieces.push_back({begin, from, std::min(n, from + length)});
   }
+  std::size_t grab = std::clamp<std::size_t>(pieces.size() / (4 * threads), 1, 16);  // at a time: keys are many and short
   std::atomic<std::size_t> next{0};
   auto work = [&] {
-    constexpr std::size_t grab = 16;  // segments at a time: keys are many and short
-    for (std::size_t s = next.fetch_add(grab); s < segments; s = next.fetch_add(grab))
-      for (std::size_t k = s; k < segments && k < s + grab; ++k) run(job, kernel, values, starts[k], starts[k + 1]);
+    for (std::size_t s = next.fetch_add(grab); s < pieces.size(); s = next.fetch_add(grab))
+      for (std::size_t k = s; k < pieces.size() && k < s + grab; ++k) run(job, kernel, values, pieces[k]);
   };
+  threads = std::min(threads, (pieces.size() + grab - 1) / grab);
   std::vector<std::thread> team;
   for (std::size_t i = 1; i < threads; ++i) team.emplace_back(work);
   work();

@@ -161,6 +161,12 @@ def explain_slide(
     return "\n".join([head, *sorted(body, key=lambda line: "<- chosen" not in line)])
 
 
+def _threads() -> int:
+    """Count the processors that this process may use, up to 8."""
+    may_use = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(may_use, 8)
+
+
 def _run(plan: Plan, starts: Array, order: Array | None = None) -> Array:
     """Slide over segments; ``order`` brings the rows of a key together."""
     times = plan.times if order is None or plan.times is None else plan.times.take(order)
@@ -188,7 +194,7 @@ def _run(plan: Plan, starts: Array, order: Array | None = None) -> Array:
         plan.order == "arrival",
         plan.never_empty(),
         starts.tolist(),
-        min(os.cpu_count() or 1, 8),
+        _threads(),
         params=plan.native.params,
     )
     fits = slide_into(out)
@@ -230,7 +236,7 @@ def _run_ranked(plan: Plan, starts: Array, order: Array | None) -> Array:
         plan.size,
         CLOSED.index(plan.closed),
         starts.tolist(),
-        min(os.cpu_count() or 1, 8),
+        _threads(),
         out,
         counts,
     )

@@ -11,7 +11,7 @@ from sash import _bench
 from sash.bench.machine import nanoseconds_per_tick, pinned, spread
 from sash.swag.algorithms import ALGORITHMS, contenders, snake_case
 
-__all__ = ["AMORTISED", "Cell", "latencies", "measure_cell"]
+__all__ = ["AMORTISED", "Cell", "latencies", "measure_cell", "sensible_rounds"]
 
 
 # A step of O(n) every n rounds.
@@ -58,6 +58,12 @@ def measure_cell(cell: Cell) -> dict[str, Any]:
     if cell.experiment.startswith("bulk"):
         result["evict"] = latencies([run["ticks"]]) | {"combines": counted and counted["evict_combines"] / counted["rounds"]}
     return result
+
+
+def sensible_rounds(cell: Cell) -> int:
+    """Say how many rounds a cell has that no figure chose: about two million steps, so that it ends within a minute."""
+    steps = cell.bulk * max(1, cell.size // 64 if cell.algorithm == "recalc" else 1)
+    return max(4, Cell.rounds // steps)
 
 
 def counting_rounds(cell: Cell) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sash.bench import plots
-from sash.bench.cells import AMORTISED, Cell, measure_cell
+from sash.bench.cells import AMORTISED, Cell, measure_cell, sensible_rounds
 from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say
 from sash.bench.tables import columns, rate, varied
@@ -104,7 +104,8 @@ def chosen(name: str, options: argparse.Namespace, figure: list[Cell]) -> list[C
     fields = [field.name for field in dataclasses.fields(Cell) if field.name != "experiment"]
     given = {field: getattr(options, field) for field in fields if getattr(options, field, None) is not None}
     if "algorithm" in given:
-        return [Cell(name, **given)]
+        cell = Cell(name, **given)
+        return [cell if "rounds" in given else dataclasses.replace(cell, rounds=sensible_rounds(cell))]
     how = {field: given.pop(field) for field in ("rounds", "repeats") if field in given}
     found = [cell for cell in figure if all(getattr(cell, field) == value for field, value in given.items())]
     if not found:

@@ -13,7 +13,7 @@ from sash.serve.parameters import Values, shown
 from sash.time import MICROS, duration, duration_text, timestamp_text
 from sash.wheel import KeyedWheels, TileStore
 from sash.wheel.questions import bounds, key_cells, key_of, key_text, moment, names_of, series, show_times, step_of
-from sash.wheel.wheel import LEVELS
+from sash.wheel.shape import LEVELS
 
 __all__ = ["Answer", "facts", "keys", "lookback", "plan", "range_", "top"]
 

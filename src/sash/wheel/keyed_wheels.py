@@ -15,9 +15,11 @@ from sash.containers import column as read_column
 from sash.containers import objects, sized
 from sash.swag.columns import numbers
 from sash.time import Duration
+from sash.wheel.answers import buckets, units
 from sash.wheel.errors import Misaligned, length_text, time_text
 from sash.wheel.plan import explained
-from sash.wheel.wheel import LEVELS, Retention, Shape, buckets, units
+from sash.wheel.replays import is_new, remember, taken_over
+from sash.wheel.shape import LEVELS, Retention, Shape
 
 __all__ = ["KeyedWheels"]
 
@@ -76,6 +78,7 @@ class KeyedWheels:
         rows = [(size // shape.grain, retain) for size, retain in zip(sizes, shape.retain, strict=True)]
         self._core = KeyedWheelsCore(aggregation.with_unit(shape.micros), dtype, shape.micros, shape.grain, begin, rows, write_ahead, _few)
         self._shape = shape
+        self._merged: dict[str, int] = {}
         self._options: dict[str, Any] = {
             "unit": unit,
             "grain": shape.grain,
@@ -306,10 +309,13 @@ class KeyedWheels:
 
     # --- together and apart
 
-    def merge(self, other: KeyedWheels) -> None:
+    def merge(self, other: KeyedWheels, *, source: str | None = None, sequence: int | None = None) -> bool:
         """Take in wheels fed by another stream, of equal grain and levels; the watermark becomes the smaller.
 
         Within a grain, these wheels' items come first. Both must keep all their grains (``retention="keep"``). Cost: O(slots held).
+
+        A merge that may come twice says what it is: with ``source`` and ``sequence``, the number of a delta of that source, a delta that
+        was merged before changes nothing. Gives whether it was taken in.
         """
         if not isinstance(other, KeyedWheels):
             raise TypeError(f"{other!r} are not keyed wheels. Merge keyed wheels of the same aggregation.")
@@ -318,11 +324,15 @@ class KeyedWheels:
         mine, theirs = self._shape, other._shape
         if (mine.micros, mine.grain, mine.levels) != (theirs.micros, theirs.grain, theirs.levels):
             raise ValueError(f"one has {mine.text()}, the other {theirs.text()}. Merge wheels of equal unit, grain and levels.")
+        if not is_new(self._merged, source, sequence):
+            return False
         self._core.merge(other._core)
+        remember(self._merged, source, sequence, other._merged)
+        return True
 
     def to_bytes(self) -> bytes:
         """Store everything as bytes, in the codec's envelope with the fingerprint of the aggregation."""
-        return codec.seal("keyed wheels", self.aggregation.fingerprint(), codec.encode((self._options, self._core.state())))
+        return codec.seal("keyed wheels", self.aggregation.fingerprint(), codec.encode((self._stored_options(), self._core.state())))
 
     @classmethod
     def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
@@ -332,11 +342,14 @@ class KeyedWheels:
             options, state = codec.decode(payload)
             return _rebuilt(cls, aggregation, options, state)
 
+    def _stored_options(self) -> dict[str, Any]:
+        return {**self._options, "merged": dict(self._merged)} if self._merged else self._options
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuilt, (type(self), self.aggregation, self._options, self._core.state()))
+        return (_rebuilt, (type(self), self.aggregation, self._stored_options(), self._core.state()))
 
     def __copy__(self) -> Self:
-        return _rebuilt(type(self), self.aggregation, self._options, self._core.state())
+        return _rebuilt(type(self), self.aggregation, self._stored_options(), self._core.state())
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self.__copy__()
@@ -349,8 +362,10 @@ K = TypeVar("K", bound=KeyedWheels)
 
 
 def _rebuilt(cls: type[K], aggregation: Aggregation, options: dict[str, Any], state: tuple[Any, ...]) -> K:
+    options, merged = taken_over(options)
     wheels = cls(aggregation, start=state[2], **options)
     wheels._core.restore(state)
+    wheels._merged = merged
     return wheels
 
 

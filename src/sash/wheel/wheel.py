@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
-from typing import Any, Final, Literal, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from sash import codec
-from sash._core import WheelAnswers, WheelCore, WheelReader, register_hooks
+from sash._core import WheelCore, WheelReader
 from sash.agg.base import Aggregation
-from sash.time import MICROS, Duration, duration, duration_text, is_count, timestamp, timestamps
-from sash.wheel.errors import Misaligned, length_text, time_text
-from sash.wheel.plan import Plan, explained
+from sash.time import Duration
+from sash.wheel import answers as _answers  # noqa: F401  (registers them with the core)
+from sash.wheel.errors import Misaligned, length_text
+from sash.wheel.replays import is_new, remember, taken_over
+from sash.wheel.shape import LEVELS, Layout, Retention, Shape
 
 __all__ = ["Reader", "Wheel", "WindowResult"]
 
-Retention = Literal["keep", "drop"] | int
-Layout = Literal["plain", "prefix"]
-
-LEVELS: Final = ("1m", "1h", "1d", "1w")
-MOST_LEVELS: Final = 12
 # A scan of so many slots costs what planning and carrying out a combined plan does. Measured on seven days of seconds, the two cost
 # the same at about 380 slots for a sum of integers, 200 of floats, 150 for a mean and 130 for a maximum.
 SIMD_THRESHOLD: Final = 160
@@ -125,6 +121,7 @@ class Wheel(WheelCore):
         )
         self._shape = shape
         self._names: list[str] = []
+        self._merged: dict[str, int] = {}
         self._options: dict[str, Any] = {
             "unit": unit,
             "grain": shape.grain,
@@ -246,11 +243,20 @@ class Wheel(WheelCore):
         """
         return self._reader()
 
-    def merge(self, other: Wheel) -> None:
+    def merge(self, other: Wheel, *, source: str | None = None, sequence: int | None = None) -> bool:
         """Take in another wheel, fed by another stream, of equal grain and levels; the watermark becomes the smaller.
 
         What lay between the two watermarks is open again; this wheel's windows go on from the merged watermark, with both streams in
         them. Within a grain, this wheel's items come first. Cost: O(slots held).
+
+        A merge that may come twice says what it is: with ``source`` and ``sequence``, the number of a delta of that source, a delta that
+        was merged before changes nothing. Gives whether it was taken in.
+
+        >>> from sash import agg
+        >>> w, delta = Wheel(agg.sum(), unit="s"), Wheel(agg.sum(), unit="s")
+        >>> _ = delta.insert(7, 30), delta.advance_to(60), w.advance_to(60)
+        >>> w.merge(delta, source="worker 3", sequence=1), w.merge(delta, source="worker 3", sequence=1), w.landmark()
+        (True, False, 7)
         """
         if not isinstance(other, Wheel):
             raise TypeError(f"{other!r} is not a wheel. Merge wheels of the same aggregation.")
@@ -261,7 +267,11 @@ class Wheel(WheelCore):
         mine, theirs = self._shape, other._shape
         if (mine.micros, mine.grain, mine.levels) != (theirs.micros, theirs.grain, theirs.levels):
             raise ValueError(f"one wheel has {mine.text()}, the other {theirs.text()}. Merge wheels of equal unit, grain and levels.")
+        if not is_new(self._merged, source, sequence):
+            return False
         self._merge(other)
+        remember(self._merged, source, sequence, other._merged)
+        return True
 
     # --- bytes
 
@@ -273,7 +283,7 @@ class Wheel(WheelCore):
         >>> Wheel.from_bytes(w.to_bytes(), agg.sum()).landmark()
         7
         """
-        return codec.seal("wheel", self.aggregation.fingerprint(), codec.encode((self._options, self._names, self._state())))
+        return codec.seal("wheel", self.aggregation.fingerprint(), codec.encode((self._stored_options(), self._names, self._state())))
 
     @classmethod
     def from_bytes(cls, data: bytes, aggregation: Aggregation) -> Self:
@@ -283,11 +293,14 @@ class Wheel(WheelCore):
             options, names, state = codec.decode(payload)
             return _rebuilt(cls, aggregation, options, names, state)
 
+    def _stored_options(self) -> dict[str, Any]:
+        return {**self._options, "merged": dict(self._merged)} if self._merged else self._options
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuilt, (type(self), self.aggregation, self._options, list(self._names), self._state()))
+        return (_rebuilt, (type(self), self.aggregation, self._stored_options(), list(self._names), self._state()))
 
     def __copy__(self) -> Self:
-        return _rebuilt(type(self), self.aggregation, self._options, list(self._names), self._state())
+        return _rebuilt(type(self), self.aggregation, self._stored_options(), list(self._names), self._state())
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self.__copy__()
@@ -307,208 +320,9 @@ def _unused(text: str, names: list[str]) -> str:
 
 
 def _rebuilt(cls: type[W], aggregation: Aggregation, options: dict[str, Any], names: list[str], state: tuple[Any, ...]) -> W:
+    options, merged = taken_over(options)
     wheel = cls(aggregation, start=state[2], **options)
     wheel._restore(state)
+    wheel._merged = merged
     wheel._names = list(names)
     return wheel
-
-
-class Shape(NamedTuple):
-    """A wheel's unit, grain and levels, in units; what each level retains (0: all) and whether it stores prefixes."""
-
-    micros: int
-    grain: int
-    levels: tuple[int, ...]
-    retain: tuple[int, ...]
-    prefix: tuple[bool, ...]
-
-    @classmethod
-    def read(cls, unit: str, grain: Any, levels: Iterable[Any], retention: Any, layout: Any) -> Shape:
-        """Read the arguments of a wheel."""
-        if unit not in MICROS:
-            raise ValueError(f"unit={unit!r} is not known. Use one of {' '.join(MICROS)}.")
-        self = cls(MICROS[unit], 1, (), (), ())
-        fine = self.units(grain, "grain")
-        if fine < 1:
-            raise ValueError(f"grain={grain!r} is not a length of time. Use one unit or more.")
-        sizes = [self.units(level, "levels") for level in ([levels] if isinstance(levels, str) else levels)]
-        if levels is LEVELS:  # of the usual levels, those that fit this grain
-            kept = [fine]
-            for size in sizes:
-                if size > kept[-1] and size % kept[-1] == 0:
-                    kept.append(size)
-            sizes = kept[1:]
-        below = fine
-        for size in sizes:
-            if size <= below or size % below:
-                raise ValueError(
-                    f"levels: {length_text(size, self.micros)} is not a multiple of {length_text(below, self.micros)}, the level below. "
-                    "Each level must hold a whole number of slots, at least two, of the one before."
-                )
-            below = size
-        if len(sizes) + 1 > MOST_LEVELS:
-            raise ValueError(f"there are {len(sizes)} levels above the grain. Use at most {MOST_LEVELS - 1}.")
-        every = (fine, *sizes)
-        retain = [self._retained(r, every, k) for k, r in enumerate(self._per_level("retention", retention, every, "keep"))]
-        prefix = []
-        for value in self._per_level("layout", layout, every, "plain"):
-            if value not in ("plain", "prefix"):
-                raise ValueError(f"layout={value!r} is not known. Use 'plain' or 'prefix', or a mapping of levels to these.")
-            prefix.append(value == "prefix")
-        return cls(self.micros, fine, tuple(sizes), tuple(retain), tuple(prefix))
-
-    def _per_level(self, what: str, given: Any, sizes: tuple[int, ...], default: Any) -> list[Any]:
-        if not isinstance(given, Mapping):
-            return [given] * len(sizes)
-        by_size = {self.units(level, what): value for level, value in given.items()}
-        for size in by_size:
-            if size not in sizes:
-                known = ", ".join(length_text(s, self.micros) for s in sizes)
-                raise ValueError(f"{what}: {length_text(size, self.micros)} is not a level of this wheel. Its levels are {known}.")
-        return [by_size.get(size, default) for size in sizes]
-
-    @staticmethod
-    def _retained(value: Any, sizes: tuple[int, ...], k: int) -> int:
-        if value == "keep":
-            return 0
-        if value == "drop":  # the last full turn; the coarsest level has none
-            return sizes[k + 1] // sizes[k] if k + 1 < len(sizes) else 0
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**61:
-            raise ValueError(
-                f"retention={value!r} is not known. Use 'keep', 'drop', a number of slots (1 or more), or a mapping of levels to these."
-            )
-        return int(value)
-
-    def units(self, value: Any, what: str) -> int:
-        """Read a length of time in units."""
-        length = duration(value)
-        if is_count(value):
-            return length
-        if length % self.micros:
-            raise Misaligned(f"{what}={value!r} is not a whole number of units of {duration_text(self.micros)}. Use a finer unit=.")
-        return length // self.micros
-
-    def grains(self, value: Any, what: str) -> int:
-        """Read a length of time in grains."""
-        length = self.units(value, what)
-        if length % self.grain:
-            raise Misaligned(
-                f"{what}={value!r} is not a multiple of the wheel's grain, {length_text(self.grain, self.micros)}. "
-                "Use one that is, or a wheel with a finer grain."
-            )
-        return length // self.grain
-
-    def time(self, value: Any) -> int:
-        """Read a point in time in units."""
-        time = timestamp(value)
-        return time if is_count(value) else time // self.micros
-
-    def times(self, values: Any) -> np.ndarray[Any, Any]:
-        """Read many points in time in units: integers as they are, datetimes by the unit."""
-        return read_times(values, self.micros)
-
-    def text(self) -> str:
-        """Write grain and levels."""
-        return f"grain {length_text(self.grain, self.micros)} and levels " + ", ".join(length_text(s, self.micros) for s in self.levels)
-
-
-def read_times(values: Any, micros: int) -> np.ndarray[Any, Any]:
-    """Read many points in time in units of so many microseconds: integers as they are, datetimes rounded down."""
-    return _whole(timestamps(values, micros))
-
-
-def read_bounds(values: Any, micros: int) -> np.ndarray[Any, Any]:
-    """Read the bounds of ranges: not rounded, since the ranges would be others."""
-    return _whole(timestamps(values, micros, Misaligned))
-
-
-def _whole(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    if times.dtype.kind == "f" and times.size:
-        raise TypeError("times are integers or datetimes, these are floats. Convert them, rounding as you mean to.")
-    return np.ascontiguousarray(times, np.int64)
-
-
-# --- what a wheel and its readers share
-
-
-def query_many(self: WheelAnswers, starts: Any, ends: Any, *, clamp: bool = False) -> np.ndarray[Any, Any]:
-    """Give the values of many ranges [start, end) at once, as an array.
-
-    >>> from sash import agg
-    >>> w = Wheel(agg.sum(), unit="s", layout="prefix"); _ = w.insert_many([1, 2], [0, 61]), w.advance_to(120)
-    >>> w.query_many([0, 0, 60], [60, 120, 61]).tolist()
-    [1, 3, 0]
-    """
-    return self._query_many(read_bounds(starts, self._unit), read_bounds(ends, self._unit), clamp)
-
-
-def interval(self: WheelAnswers, length: Duration, *, arg: Any = None) -> Any:
-    """Give the value of the last ``length`` before the watermark: [watermark - length, watermark).
-
-    A watermark inside a grain counts from where that grain begins: the rest of it is still open.
-    """
-    whole = units(self, length)
-    if whole < 0:
-        raise ValueError(f"interval({length!r}) is negative. Use the length of time before the watermark.")
-    return self._interval(whole, arg)
-
-
-def group_by(self: WheelAnswers, start: Any, end: Any, every: Duration, *, tz: str | None = None) -> list[tuple[int, Any]]:
-    """Give (bucket start, value) for every ``every`` from start on, empty buckets included; the last ends at ``end``.
-
-    With a time zone, ``every`` is whole days, weeks (from Monday) or months there: buckets begin at local midnights, the first at start.
-
-    >>> from sash import agg
-    >>> w = Wheel(agg.max(), unit="s"); _ = w.insert_many([1, 2], [0, 61]), w.advance_to(120)
-    >>> w.group_by(0, 90, "30s")
-    [(0, 1), (30, None), (60, 2)]
-    """
-    return [(first, self.query(first, last)) for first, last in buckets(self, start, end, every, tz)]
-
-
-def explain(self: WheelAnswers, start: Any, end: Any, *, clamp: bool = False) -> Plan:
-    """Give the plan for a range: what is read, at what cost, and what was rejected.
-
-    >>> from sash import agg
-    >>> w = Wheel(agg.max(), unit="s"); _ = w.advance_to(86_400)
-    >>> print(w.explain(43_200, 66_600))
-    max over [43200, 66600)    35 combines for 23,400 grains of 1s
-      combined   1h x 6, 1m x 30                                                 35   <- chosen
-      prefix     no level with prefixes holds it with both ends on its slots
-      landmark   the range is not the whole wheel
-      single     1m x 390                                                       389
-      inverse    max is not invertible and commutative
-    """
-    return explained(self, start, end, clamp)
-
-
-def buckets(self: WheelAnswers, start: Any, end: Any, every: Duration, tz: str | None = None) -> list[tuple[int, int]]:
-    """Cut [start, end) into buckets; the last ends at ``end``."""
-    first, last = read_bounds([start, end], self._unit).tolist()
-    if first > last or last > self.watermark:
-        self.query(first, last)  # says so, before a list of all buckets is made
-    if tz is not None:
-        return _local_buckets(first, last, every, tz, self._unit)
-    step = units(self, every)
-    if step < 1:
-        raise ValueError(f"every={every!r} is not a length of time. Use at least one grain.")
-    return [(at, min(at + step, last)) for at in range(first, last, step)]
-
-
-def _local_buckets(first: int, last: int, every: Any, tz: str, unit: int) -> list[tuple[int, int]]:
-    from sash.wheel.calendar import calendar_step, midnights
-
-    inner = [at for at in midnights(first * unit, last * unit, calendar_step(every), tz) if first * unit < at < last * unit]
-    off = next((at for at in inner if at % unit), None)
-    if off is not None:
-        raise Misaligned(f"midnight in {tz} is at {time_text(off, 1)} microseconds, between two units of the wheel. Use a finer unit.")
-    edges = [first, *(at // unit for at in inner), last]
-    return list(pairwise(edges)) if first < last else []
-
-
-def units(self: WheelAnswers, length: Duration) -> int:
-    """Read a length of time in a wheel's units."""
-    return Shape(self._unit, 1, (), (), ()).units(length, "length")
-
-
-register_hooks(query_many=query_many, interval=interval, group_by=group_by, explain_range=explain)
