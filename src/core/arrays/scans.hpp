@@ -243,4 +243,3 @@ SASH_INLINE void slide(const Kind& kind, const double* x, std::size_t size, std:
 }
 
 }  // namespace sash::scans
-
