@@ -13,17 +13,18 @@ SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64())])
 AGGS = (("n", agg.count()), ("s", agg.sum("v")), ("hi", agg.max("v")))
 OBJECTS = (*AGGS[:2], ("all", agg.collect("v")))
 NOTHING = (0, None, None)
-FORMS = ["objects", "auto", "column", "array", "tree"]
+FORMS = ["objects", "objects in columns", "objects in trees", "auto", "column", "array", "tree"]
+OF_OBJECTS = {"objects": "auto", "objects in columns": "column", "objects in trees": "tree"}
 
 
 @pytest.fixture(params=FORMS, autouse=True)
 def form(request, monkeypatch):
-    monkeypatch.setenv("SASH_ENGINE_FORM", "auto" if request.param == "objects" else request.param)
+    monkeypatch.setenv("SASH_ENGINE_FORM", OF_OBJECTS.get(request.param, request.param))
     return request.param
 
 
 def aggs_of(form):
-    return OBJECTS if form == "objects" else AGGS
+    return OBJECTS if form in OF_OBJECTS else AGGS
 
 
 def results(values):

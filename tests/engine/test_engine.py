@@ -89,7 +89,7 @@ def test_stream_equals_plain_batch_by_batch_with_late_rows(seed, make, form, mon
         monkeypatch.setattr(store, "SMALL", 0)
         monkeypatch.setattr(store, "FAN", 2 + seed % 3)
         monkeypatch.setattr(store, "LEAST", 1 + seed % 5 * 300)
-    case = random_case(seed, native=form != "auto" or seed % 4 == 0)
+    case = random_case(seed, native=seed % 4 == 0)
     case.parts = case.batches()
     delays = [case.random.randint(0, 25) for _ in case.parts]
     expected = stream(case, plain.Bucket, plain.Slicer, 1, delays)

@@ -160,13 +160,15 @@ def test_the_form_follows_what_comes_against_what_is_held(how):
     assert bucket.form == "live"
 
 
-def test_a_query_with_python_partials_stays_in_columns():
-    made = Query(SCHEMA, "t", ("k",), (("all", agg.collect("v")),), windows=Windows(50, 1))
-    bucket = Bucket(made)
-    feed(bucket, rows(np.arange(500) % 7, np.arange(500)), 100)
-    for i in range(5):
-        feed(bucket, rows([1], [500 + i]), 100 + i)
-    assert bucket.form == "columns"
+def test_partials_that_can_not_be_combined_stay_in_columns():
+    odd = agg.define(lift=float, combine=lambda a, b: a / 2 + b, identity=0.0, associative=False, name="odd", column="v")
+    many = tuple((f"s{i}", agg.sum("v")) for i in range(50))  # 150 words
+    for aggs in ((("odd", odd),), many):
+        bucket = Bucket(Query(SCHEMA, "t", ("k",), aggs, windows=Windows(50, 1)))
+        feed(bucket, rows(np.arange(500) % 7, np.arange(500)), 100)
+        for i in range(5):
+            feed(bucket, rows([1], [500 + i]), 100 + i)
+        assert bucket.form == "columns"
 
 
 HOW = {

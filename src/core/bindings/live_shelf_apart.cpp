@@ -4,6 +4,6 @@
 
 namespace sash::engine {
 
-std::unique_ptr<Shelf> make_apart_shelf(const Record& record, Form form) { return fitting<Place, 6, 16, 48>(record, form); }
+std::unique_ptr<Shelf> make_apart_shelf(const Record& record, Form form) { return fitting<Place, 6, 16, 48, 144>(record, form); }
 
 }  // namespace sash::engine

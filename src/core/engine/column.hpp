@@ -64,7 +64,7 @@ class Column {
   // As a part of rows of words (record.hpp), each row `stride` words behind the one before.
   virtual std::unique_ptr<Column> like() const = 0;
   virtual int place(Record& record) const = 0;
-  virtual void spread(std::size_t n, std::int64_t* rows, std::size_t stride) const = 0;
+  virtual void spread(std::size_t from, std::size_t to, std::int64_t* rows, std::size_t stride) const = 0;
   virtual std::unique_ptr<Column> gather_words(const std::int64_t* rows, std::size_t stride, std::size_t n) const = 0;
   virtual std::vector<Lowered> lower_words(const std::int64_t* rows, std::size_t stride, std::size_t n,
                                            std::span<const Lower> how) const = 0;
@@ -148,9 +148,8 @@ class NativeColumn final : public Column {
   std::unique_ptr<Column> like() const override { return make({}); }
   int place(Record& record) const override { return record.place(kernel_); }
 
-  void spread(std::size_t n, std::int64_t* rows, std::size_t stride) const override {
-    if (partials_.size() != n) throw std::invalid_argument("the columns of one run are of different lengths.");
-    for (std::size_t j = 0; j < n; ++j) Words<Partial>::split(partials_[j], rows + j * stride);
+  void spread(std::size_t from, std::size_t to, std::int64_t* rows, std::size_t stride) const override {
+    for (std::size_t j = from; j < to; ++j, rows += stride) Words<Partial>::split(partials_[j], rows);
   }
 
   std::unique_ptr<Column> gather_words(const std::int64_t* rows, std::size_t stride, std::size_t n) const override {

@@ -1,8 +1,8 @@
 // The live structure of a bucket: its state between micro-batches
 //
 //   keys    bytes -> a dense number; the numbers of keys that left are used again
-//   shelf   per key a window over slices or rows (shelf.hpp), one row of words per entry (record.hpp)
-//   past    per key what was folded, where a look-back is the whole past
+//   held    per key a window over slices or rows (shelf.hpp), one row of words per entry (record.hpp), and objects beside it
+//           (objects.hpp); hops, where the far end of a look-back is coarse; the folded past, where one is the whole past
 //   due     when a key must be looked at next:
 //             windows    at its first end after the last one closed that a slice of it is in
 //             oldest     when its oldest entry is to leave
@@ -14,8 +14,8 @@
 #pragma once
 
 #include "column.hpp"
+#include "held.hpp"
 #include "live_keys.hpp"
-#include "shelf.hpp"
 
 namespace sash::engine {
 
@@ -28,6 +28,14 @@ struct Plan {
   std::vector<Time> ranges;   // of the windows that come out together; none is longer
   Time gap = 0;
   std::vector<Time> periods;  // changes: of the look-backs by time
+  struct Hops {
+    Time period, hop;
+    // When a look-back no longer takes an entry of this time: it begins at a multiple of the hop.
+    Time leaves(Time time) const { return floor_div(time, hop) * hop + hop + period; }
+  };
+  std::vector<Hops> hops;  // look-backs that are coarse at their far end
+  Time hop = 0;            // that entries become, which only those reach; 0: none
+  Time ahead = 0;          // of the time where look-backs of the next row end, how far `exact` is
   Time delay = 0;
   bool takes_left = false, takes_right = true;
 
@@ -59,26 +67,28 @@ inline constexpr std::int32_t nobody = -1;  // in place of the number of a key t
 
 class Live {
  public:
-  // prototypes: a column per aggregation.
-  Live(const std::vector<const Column*>& prototypes, Plan plan, Form form) : plan_(std::move(plan)) {
+  // prototypes: a column per aggregation whose partials are words. near, far: for the others, if there are any.
+  Live(const std::vector<const Column*>& prototypes, Plan plan, Form form, std::unique_ptr<Objects> near = nullptr,
+       std::unique_ptr<Objects> far = nullptr)
+      : plan_(std::move(plan)) {
     for (const Column* column : prototypes) {
       places_.push_back(column->place(record_));
       columns_.push_back(column->like());
     }
+    if (prototypes.empty()) record_.place(Count{});  // a row has at least one word
     width_ = static_cast<std::size_t>(record_.words());
-    shelf_ = make_shelf(record_, plan_.apart, form);
-    if (!shelf_) throw std::length_error("the partials of these aggregations are too long for one row.");
+    held_ = std::make_unique<Held>(record_, plan_.apart, form, plan_.hop, std::move(near), std::move(far));
   }
 
   std::size_t keys() const { return keys_.size(); }
-  std::size_t entries() const { return entries_; }
+  std::size_t entries() const { return held_->entries(); }
   int words() const { return record_.words(); }
   Tally& tally() const { return record_.tally(); }
   std::size_t bytes() const {
-    return shelf_->bytes() + keys_.bytes() + due_.bytes() + waiting_.capacity() * 8 + past_.capacity() * 8 + has_past_.capacity() / 8 +
-           walked_.capacity() * 8 + rows_.capacity() * 8;
+    return held_->bytes() + keys_.bytes() + due_.bytes() + waiting_.capacity() * 8 + walked_.capacity() * 8 + rows_.capacity() * 8;
   }
-  void check() const { shelf_->check(); }
+  void check() const { held_->check(); }
+  Objects* objects() const { return held_->objects(); }
 
   // --- keys
 
@@ -95,7 +105,7 @@ class Live {
     for (std::size_t i = 0; i < n; ++i) {
       std::uint32_t id = at(ids[i]);
       waiting_[id] += rows[i];
-      if (!waiting_[id] && !shelf_->size(id) && !has_past_[id]) due_.set(id, before_all);  // to leave, unless entries come
+      if (!waiting_[id] && held_->is_empty(id)) due_.set(id, before_all);  // to leave, unless entries come
     }
   }
 
@@ -110,33 +120,29 @@ class Live {
   std::int64_t insert(const KeyTable& keys, const std::int64_t* starts, const Time* times, const std::vector<const Column*>& columns,
                       Places& ids) {
     auto n = static_cast<std::size_t>(starts[keys.size()]);
+    for (const Column* column : columns)
+      if (column->size() != n) throw std::invalid_argument("the columns of one run are of different lengths.");
     std::int64_t first = next_;
     ids.assign(keys.size(), -1);
     next_ += static_cast<std::int64_t>(n);
-    rows_.resize(n * width_);
-    for (std::size_t c = 0; c < columns_.size(); ++c) columns.at(c)->spread(n, rows_.data() + places_[c], width_);
-    for (std::size_t k = 0; k < keys.size(); ++k) {
-      auto from = static_cast<std::size_t>(starts[k]), to = static_cast<std::size_t>(starts[k + 1]);
-      if (from == to) continue;
-      std::uint32_t id = number(keys.hash(k), keys.key(k));
-      ids[k] = static_cast<std::int32_t>(id);
-      for (; from < to && times[from] == before_all; ++from) {
-        record_.take_in(past(id), rows_.data() + from * width_);
-        has_past_[id] = true;
-      }
-      if (from < to) put(id, times + from, rows_.data() + from * width_, to - from, first + static_cast<std::int64_t>(from));
+    // In chunks of whole keys: a row of words per entry of a micro-batch would be more than what short keys hold.
+    for (std::size_t k = 0, end; k < keys.size(); k = end) {
+      for (end = k + 1; end < keys.size() && starts[end + 1] - starts[k] <= std::int64_t{chunk};) ++end;
+      insert(keys, k, end, starts, times, columns, first, ids);
     }
-    if (rows_.size() > std::size_t{1} << 21) Vec<std::int64_t>().swap(rows_);  // of a load, not of a micro-batch
+    if (rows_.size() > 4 * chunk * width_) Vec<std::int64_t>().swap(rows_);  // of a load, not of a micro-batch
     return first;
   }
 
-  // Lets go of what is before `oldest` but for the last `keep` rows of each key; folds it into the past if asked to. Only keys that
-  // are due are visited: with `keep` entries or fewer, a key is looked at again when one comes.
-  void expire(Time oldest, std::size_t keep, bool fold) {
-    if (oldest == before_all) return;
-    for (auto [_, id] : due_.take(oldest - 1)) {
-      evict(id, oldest, keep, fold);
-      if (!leave(id) && shelf_->size(id) > keep) due_.set(id, shelf_->oldest(id));
+  // Lets go of what is before `oldest` but for the last `keep` rows of each key; folds it into the past if asked to. What is before
+  // `exact` becomes hops, if the plan has any. Only keys that are due are visited: with `keep` entries or fewer, a key is looked at
+  // again when one comes.
+  void expire(Time oldest, Time exact, std::size_t keep, bool fold) {
+    if (!plan_.hop) exact = oldest;
+    if (exact == before_all) return;
+    for (auto [_, id] : due_.take(exact - 1)) {
+      held_->evict(id, oldest, exact, keep, fold);
+      if (!leave(id)) due_.set(id, next_to_leave(id, keep));
     }
   }
 
@@ -145,29 +151,28 @@ class Live {
   // Each: all entries of key ids[i] in [from[i], to[i]], behind its past if asked for. The answer goes to row places[i], or i.
   void query(const std::int32_t* ids, const std::int32_t* places, const Time* from, const Time* to, bool with_past, std::size_t n,
              Answers& out) {
-    each(ids, places, n, out, [&](std::uint32_t id, std::size_t i, std::int64_t* row) {
-      if (with_past && has_past_[id]) record_.take_in(row, past(id));
-      if (shelf_->size(id)) shelf_->query(id, from[i], to[i], row);
+    each(ids, places, n, out, [&](std::uint32_t id, std::size_t i, const Answer& answer) {
+      if (with_past) held_->query_past(id, answer);
+      held_->query(id, from[i], to[i], answer);
     });
   }
   // Each: the last `length` rows up to the one of this time and number, itself included or not.
   void query_rows(const std::int32_t* ids, const std::int32_t* places, const Time* times, std::int64_t first, std::size_t length,
                   bool takes_itself, std::size_t n, Answers& out) {
-    each(ids, places, n, out, [&](std::uint32_t id, std::size_t i, std::int64_t* row) {
-      Place at{times[i], first + static_cast<std::int64_t>(i)};
-      if (shelf_->size(id)) shelf_->query_rows(id, at, length, takes_itself, row);
+    each(ids, places, n, out, [&](std::uint32_t id, std::size_t i, const Answer& answer) {
+      held_->query_rows(id, Place{times[i], first + static_cast<std::int64_t>(i)}, length, takes_itself, answer);
     });
   }
   // Each: the last `length` rows up to a time, it included.
   void query_rows_upto(const std::int32_t* ids, const Time* times, std::size_t length, std::size_t n, Answers& out) {
-    each(ids, nullptr, n, out, [&](std::uint32_t id, std::size_t i, std::int64_t* row) {
-      if (shelf_->size(id)) shelf_->query_rows(id, Place{times[i] + 1, std::numeric_limits<std::int64_t>::min()}, length, false, row);
+    each(ids, nullptr, n, out, [&](std::uint32_t id, std::size_t i, const Answer& answer) {
+      held_->query_rows(id, Place{times[i] + 1, std::numeric_limits<std::int64_t>::min()}, length, false, answer);
     });
   }
   // Each: the last `length` rows of the key.
   void query_last(const std::int32_t* ids, std::size_t length, std::size_t n, Answers& out) {
-    each(ids, nullptr, n, out, [&](std::uint32_t id, std::size_t, std::int64_t* row) {
-      if (shelf_->size(id)) shelf_->query_rows(id, shelf_->last(id), length, true, row);
+    each(ids, nullptr, n, out, [&](std::uint32_t id, std::size_t, const Answer& answer) {
+      if (held_->near().size(id)) held_->query_rows(id, held_->near().last(id), length, true, answer);
     });
   }
 
@@ -183,9 +188,9 @@ class Live {
     return close(last, [&](std::uint32_t id, Time end, auto tell) {
       while (end <= last) {
         tell(end - plan_.range, end, [&](std::size_t r) { return std::pair(end - plan_.ranges[r], end - 1); });
-        evict(id, end + plan_.slide - plan_.range, 0, false);
-        if (!shelf_->size(id)) return Due::never;
-        end = std::max(end + plan_.slide, plan_.end_after(shelf_->oldest(id)));
+        evict(id, end + plan_.slide - plan_.range);
+        if (!held_->size(id)) return Due::never;
+        end = std::max(end + plan_.slide, plan_.end_after(held_->oldest(id)));
       }
       return end;
     });
@@ -199,10 +204,10 @@ class Live {
         last = walk(id, last, after_all);
         Time end = last + plan_.gap;
         if (end > watermark) return end;
-        tell(shelf_->oldest(id), end, [&](std::size_t) { return std::pair(shelf_->oldest(id), last); });
-        evict(id, last + 1, 0, false);
-        if (!shelf_->size(id)) return Due::never;
-        last = shelf_->oldest(id);
+        tell(held_->oldest(id), end, [&](std::size_t) { return std::pair(held_->oldest(id), last); });
+        evict(id, last + 1);
+        if (!held_->size(id)) return Due::never;
+        last = held_->oldest(id);
       }
     });
   }
@@ -216,11 +221,11 @@ class Live {
     return ids;
   }
   // Lets go of what no look-back reaches any more, and finds when these keys change next.
-  void settle(const std::int32_t* ids, std::size_t n, Time watermark, Time oldest, std::size_t keep, bool fold) {
+  void settle(const std::int32_t* ids, std::size_t n, Time watermark, Time oldest, Time exact, std::size_t keep, bool fold) {
     for (std::size_t i = 0; i < n; ++i) {
       auto id = static_cast<std::uint32_t>(at(ids[i]));
       if (!keys_.is_used(id)) continue;
-      evict(id, oldest, keep, fold);
+      held_->evict(id, oldest, exact, keep, fold);
       if (!leave(id)) due_.set(id, next_change(id, watermark));
     }
   }
@@ -231,7 +236,7 @@ class Live {
   Exported exported() const {
     std::vector<std::int32_t> ids;
     for (std::uint32_t id = 0; id < keys_.numbers(); ++id)
-      if (keys_.is_used(id) && (shelf_->size(id) || has_past_[id])) ids.push_back(static_cast<std::int32_t>(id));
+      if (keys_.is_used(id) && !held_->is_empty(id)) ids.push_back(static_cast<std::int32_t>(id));
     std::sort(ids.begin(), ids.end(), [&](std::int32_t x, std::int32_t y) {
       std::size_t a = at(x), b = at(y);
       auto i = static_cast<std::uint32_t>(a), j = static_cast<std::uint32_t>(b);
@@ -241,14 +246,9 @@ class Live {
     out.keys = table(ids.data(), ids.size());
     out.layout.starts.push_back(0);
     Vec<std::int64_t> rows;
+    if (held_->objects()) held_->objects()->begin(1, 0);
     for (std::int32_t id : ids) {
-      auto key = static_cast<std::uint32_t>(id);
-      if (has_past_[key]) {
-        out.layout.times.push_back(before_all);
-        auto first = past_.begin() + static_cast<std::ptrdiff_t>(key * width_);
-        rows.insert(rows.end(), first, first + static_cast<std::ptrdiff_t>(width_));
-      }
-      shelf_->each(key, out.layout.times, rows);
+      held_->each(static_cast<std::uint32_t>(id), out.layout.times, rows);
       out.layout.starts.push_back(static_cast<std::int64_t>(out.layout.times.size()));
     }
     for (std::size_t c = 0; c < columns_.size(); ++c)
@@ -267,31 +267,42 @@ class Live {
     std::uint32_t id = keys_.find_or_add(hash, key);
     if (id >= waiting_.size()) {
       std::size_t n = id + 1;
-      shelf_->reach(id);
+      held_->reach(id);
       due_.reach(id);
       waiting_.resize(n, 0);
-      has_past_.resize(n, false);
       if (plan_.kind == Plan::sessions) walked_.resize(n, 0);
     }
     return id;
   }
 
-  std::int64_t* past(std::uint32_t id) {
-    while (past_.size() < keys_.numbers() * width_) past_.insert(past_.end(), record_.identity(), record_.identity() + width_);
-    return past_.data() + id * width_;
+  // The entries of some of a run's keys.
+  void insert(const KeyTable& keys, std::size_t k, std::size_t end, const std::int64_t* starts, const Time* times,
+              const std::vector<const Column*>& columns, std::int64_t first, Places& ids) {
+    auto at = static_cast<std::size_t>(starts[k]), stop = static_cast<std::size_t>(starts[end]);
+    rows_.resize((stop - at) * width_);
+    for (std::size_t c = 0; c < columns_.size(); ++c) columns.at(c)->spread(at, stop, rows_.data() + places_[c], width_);
+    const std::int64_t* row = rows_.data();
+    for (; k < end; ++k) {
+      auto from = static_cast<std::size_t>(starts[k]), to = static_cast<std::size_t>(starts[k + 1]);
+      if (from == to) continue;
+      std::uint32_t id = number(keys.hash(k), keys.key(k));
+      ids[k] = static_cast<std::int32_t>(id);
+      for (; from < to && times[from] == before_all; ++from, row += width_) held_->insert_past(id, row, from);
+      if (from < to) put(id, times + from, row, to - from, first + static_cast<std::int64_t>(from), from);
+      row += (to - from) * width_;
+    }
   }
 
-  void put(std::uint32_t id, const Time* times, const std::int64_t* rows, std::size_t n, std::int64_t first) {
-    std::size_t before = shelf_->size(id);
-    Time oldest = before ? shelf_->oldest(id) : after_all;
-    shelf_->insert(id, times, rows, n, width_, first);
-    entries_ += shelf_->size(id) - before;
+  void put(std::uint32_t id, const Time* times, const std::int64_t* rows, std::size_t n, std::int64_t first, std::size_t object) {
+    bool before = held_->size(id);
+    Time oldest = before ? held_->oldest(id) : after_all;
+    held_->insert(id, times, rows, n, first, object);
     switch (plan_.kind) {
       case Plan::windows:
         due_.sooner(id, std::max(plan_.end_after(times[0]), plan_.end_after(closed_)));
         break;
       case Plan::oldest:
-        due_.set(id, shelf_->oldest(id));
+        due_.sooner(id, held_->near().oldest(id));
         break;
       case Plan::sessions:
         if (times[0] < oldest) {
@@ -311,23 +322,21 @@ class Live {
   // From an entry on, the last one that follows within the gap; no further than `far`.
   Time walk(std::uint32_t id, Time last, Time far) const {
     Time next;
-    while (last < far && shelf_->first_from(id, last + 1, next) && next - last <= plan_.gap) {
+    while (last < far && held_->first_from(id, last + 1, next) && next - last <= plan_.gap) {
       last = next;
       record_.tally().visited += 1;
     }
     return last;
   }
 
-  void evict(std::uint32_t id, Time oldest, std::size_t keep, bool fold) {
-    if (!shelf_->size(id)) return;
-    std::size_t gone = shelf_->evict(id, oldest, keep, fold ? past(id) : nullptr);
-    entries_ -= gone;
-    if (fold && gone) has_past_[id] = true;
+  void evict(std::uint32_t id, Time oldest) {
+    if (held_->size(id)) held_->evict(id, oldest, oldest, 0, false);
   }
 
   // A key that holds nothing leaves.
   bool leave(std::uint32_t id) {
-    if (shelf_->size(id) || waiting_[id] || has_past_[id]) return false;
+    if (waiting_[id] || !held_->is_empty(id)) return false;
+    held_->leave(id);
     due_.set(id, Due::never);
     keys_.remove(id);
     return true;
@@ -339,10 +348,11 @@ class Live {
     out.words.clear();
     out.words.reserve(n * width_);
     for (std::size_t i = 0; i < n; ++i) out.words.insert(out.words.end(), record_.identity(), record_.identity() + width_);
+    if (held_->objects()) held_->objects()->begin(1, n);
     for (std::size_t i = 0; i < n; ++i) {
       std::size_t to = places ? static_cast<std::size_t>(places[i]) : i;
       if (to >= n) throw std::out_of_range("there is no such row.");
-      if (ids[i] != nobody) f(at(ids[i]), i, out.words.data() + to * width_);
+      if (ids[i] != nobody) f(at(ids[i]), i, Answer{out.words.data() + to * width_, 0, to});
     }
   }
 
@@ -353,6 +363,7 @@ class Live {
     Closed out;
     out.answers.resize(std::max<std::size_t>(plan_.ranges.size(), 1));
     std::vector<std::int32_t> ids;
+    if (held_->objects()) held_->objects()->begin(out.answers.size(), 0);
     for (auto [time, id] : due_.take(upto)) {
       auto tell = [&](Time start, Time end, auto bounds) {
         if (ids.empty() || ids.back() != static_cast<std::int32_t>(id)) ids.push_back(static_cast<std::int32_t>(id));
@@ -363,7 +374,8 @@ class Live {
           auto [from, to] = bounds(r);
           auto& words = out.answers[r].words;
           words.insert(words.end(), record_.identity(), record_.identity() + width_);
-          shelf_->query(id, from, to, &*(words.end() - static_cast<std::ptrdiff_t>(width_)));
+          if (held_->objects()) held_->objects()->extend(r);
+          held_->query(id, from, to, Answer{&*(words.end() - static_cast<std::ptrdiff_t>(width_)), r, out.key.size() - 1});
         }
       };
       due_.set(id, of_key(id, time, tell));
@@ -376,27 +388,37 @@ class Live {
 
   Time next_change(std::uint32_t id, Time watermark) const {
     Time when = Due::never, t, now = watermark - plan_.delay;
-    if (shelf_->first_from(id, plan_.takes_right ? now + 1 : now, t)) when = t + plan_.delay + (plan_.takes_right ? 0 : 1);
+    if (held_->first_from(id, plan_.takes_right ? now + 1 : now, t)) when = t + plan_.delay + (plan_.takes_right ? 0 : 1);
     for (Time period : plan_.periods)
-      if (shelf_->first_from(id, now - period + (plan_.takes_left ? 0 : 1), t))
+      if (held_->first_from(id, now - period + (plan_.takes_left ? 0 : 1), t))
         when = std::min(when, t + plan_.delay + period + (plan_.takes_left ? 1 : 0));
+    for (const Plan::Hops& hops : plan_.hops)
+      if (held_->first_from(id, floor_div(now - hops.period, hops.hop) * hops.hop, t)) when = std::min(when, hops.leaves(t) + plan_.delay);
     return when;
   }
+
+  // Of a key with more than `keep` rows, when its oldest entry is to leave or to become a hop, by the time that is then `exact`.
+  Time next_to_leave(std::uint32_t id, std::size_t keep) const {
+    Time when = held_->near().size(id) > keep ? held_->near().oldest(id) : Due::never;
+    if (!held_->far() || !held_->far()->size(id)) return when;
+    Time gone = before_all;
+    for (const Plan::Hops& hops : plan_.hops) gone = std::max(gone, hops.leaves(held_->far()->oldest(id)));
+    return std::min(when, gone + plan_.ahead - 1);
+  }
+
+  static constexpr std::size_t chunk = 1024;  // entries that are made rows of words at a time
 
   Plan plan_;
   Record record_;
   std::size_t width_ = 0;
   std::vector<int> places_;
   std::vector<std::unique_ptr<Column>> columns_;
-  std::unique_ptr<Shelf> shelf_;
+  std::unique_ptr<Held> held_;
   LiveKeys keys_;
   Due due_;
   std::vector<std::int64_t> waiting_;
-  std::vector<bool> has_past_;
-  Vec<std::int64_t> past_;
   std::vector<Time> walked_;  // sessions: how far the first one is known to go
   Time closed_ = -(Time{1} << 62);
-  std::size_t entries_ = 0;
   std::int64_t next_ = 0;
   Vec<std::int64_t> rows_;  // scratch
 };

@@ -1,10 +1,10 @@
 // The windows of all keys of a bucket, side by side
 //
-// A key with few entries is a small sorted array; one with more is a BlockFiba. Arrays and nodes come from pools of the
-// shelf, so that a hundred thousand keys are not a hundred thousand heaps.
+// A key with few entries is a small sorted array; one with more is a BlockFiba. Nodes come from pools of the shelf, so that a
+// hundred thousand keys are not a hundred thousand heaps.
 //
 //   id   0              1                          2
-//        | t0 t1 t2 |   BlockFiba                  -          arrays of 4, 6, 8, 12, ... places: live entries are [lo, hi)
+//        | t0 t1 t2 |   BlockFiba                  -          arrays have an eighth more room than entries: live ones are [lo, hi)
 //        | p0 p1 p2 |     leaves, inner nodes      free
 //
 // Everything is by a key's number and by time. Where rows must stay apart (look-backs of so many rows) an entry's place is
@@ -13,6 +13,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -53,72 +54,30 @@ class Shelf {
   virtual void check() const = 0;
 };
 
-// Blocks of 4, 6, 8, 12, 16, ... places, carved from slabs and used again.
-class Blocks {
- public:
-  static constexpr int classes = 26;
-  static constexpr int room(int c) { return (c % 2 ? 6 : 4) << (c / 2); }
-  static constexpr int most = 6 << 12;
-  explicit Blocks(std::size_t place) : place_(place) {}
-
-  static int class_of(int n) {
-    int c = 0;
-    while (room(c) < n) ++c;
-    return c;
-  }
-
-  char* take(int c) {
-    auto& free = free_[static_cast<std::size_t>(c)];
-    if (!free.empty()) {
-      char* block = free.back();
-      free.pop_back();
-      return block;
-    }
-    std::size_t size = place_ * static_cast<std::size_t>(room(c));
-    if (left_ < size) {
-      std::size_t slab = std::max(size, std::min(std::max<std::size_t>(bytes_, 4096), std::size_t{2} << 20));
-      slabs_.push_back(std::make_unique<char[]>(slab));
-      at_ = slabs_.back().get();
-      left_ = slab;
-      bytes_ += slab;
-    }
-    left_ -= size;
-    return std::exchange(at_, at_ + size);
-  }
-  void give(char* block, int c) { free_[static_cast<std::size_t>(c)].push_back(block); }
-  std::size_t bytes() const {
-    std::size_t all = bytes_;
-    for (auto& free : free_) all += free.capacity() * sizeof(char*);
-    return all;
-  }
-
- private:
-  std::size_t place_, left_ = 0, bytes_ = 0;
-  char* at_ = nullptr;
-  std::array<std::vector<char*>, classes> free_;
-  std::vector<std::unique_ptr<char[]>> slabs_;
-};
-
 template <int W, class Key>
 class WordShelf final : public Shelf {
   using M = Rows<W>;
   using Partial = typename M::Partial;
-  using Tree = BlockFiba<M, Key>;
-  // Entries, up to which a key is an array. A tree of fewer is no faster where partials are a few words, and has 7 KB of its own.
+  // With leaves of 64 a key of 360 slices took 1.8 times the bytes of its entries, with 32 it takes @@@ times.
+  using Tree = BlockFiba<M, Key, block::costly<M> ? 16 : 32, block::costly<M> ? 8 : 16>;
+  // Entries, up to which a key is an array. A tree of fewer is no faster where partials are a few words, and has 4 KB of its own.
   static constexpr int few = 128;
+  static constexpr int most = 6 << 12;  // that an array may have where it is the only form
   static constexpr bool apart = std::is_same_v<Key, Place>;
 
   struct Slot {
     char* block = nullptr;  // times, then partials
     Tree* tree = nullptr;
-    std::uint16_t lo = 0, hi = 0;
-    std::uint8_t cls = 0;
+    std::uint16_t lo = 0, hi = 0, room = 0;
   };
 
  public:
-  WordShelf(const Record& record, Form form) : monoid_(record), record_(record), blocks_(sizeof(Key) + sizeof(Partial)), form_(form) {}
+  WordShelf(const Record& record, Form form) : monoid_(record), record_(record), form_(form) {}
   ~WordShelf() override {
-    for (Slot& s : slots_) delete s.tree;
+    for (Slot& s : slots_) {
+      delete s.tree;
+      std::free(s.block);
+    }
   }
 
   void reach(std::uint32_t id) override {
@@ -234,9 +193,11 @@ class WordShelf final : public Shelf {
   }
 
   std::size_t bytes() const override {
-    std::size_t all = pools_.leaves.bytes() + pools_.inners.bytes() + blocks_.bytes() + slots_.capacity() * sizeof(Slot);
-    for (const Slot& s : slots_)
+    std::size_t all = pools_.leaves.bytes() + pools_.inners.bytes() + slots_.capacity() * sizeof(Slot);
+    for (const Slot& s : slots_) {
       if (s.tree) all += s.tree->bytes();
+      if (s.block) all += s.room * place + heap;
+    }
     return all;
   }
 
@@ -247,6 +208,8 @@ class WordShelf final : public Shelf {
   }
 
  private:
+  static constexpr std::size_t place = sizeof(Key) + sizeof(Partial);
+  static constexpr std::size_t heap = 16;     // bytes that the heap has of its own for an array
   static constexpr std::size_t in_bulk = 24;  // up to here, one insert after another is as fast
   static constexpr std::int64_t least_number = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t greatest_number = std::numeric_limits<std::int64_t>::max();
@@ -275,9 +238,7 @@ class WordShelf final : public Shelf {
   Key first_of_last(Tree& tree, std::size_t n) { return tree.before(tree.youngest(), n - 1); }
 
   Key* keys(const Slot& s) const { return reinterpret_cast<Key*>(s.block); }
-  Partial* values(const Slot& s) const {
-    return reinterpret_cast<Partial*>(s.block + sizeof(Key) * static_cast<std::size_t>(Blocks::room(s.cls)));
-  }
+  Partial* values(const Slot& s) const { return reinterpret_cast<Partial*>(s.block + sizeof(Key) * s.room); }
 
   void range(Slot& s, const Key& from, const Key& to, std::int64_t* out) {
     if (s.tree) {
@@ -309,12 +270,12 @@ class WordShelf final : public Shelf {
         return true;
       }
     }
-    int limit = form_ == Form::array ? Blocks::most : few;
+    int limit = form_ == Form::array ? most : few;
     if (n == limit) return false;
-    if (!s.block || n == Blocks::room(s.cls)) {
+    if (n == s.room) {
       p -= s.lo;
-      resize(s, Blocks::class_of(n + static_cast<int>(std::min<std::size_t>(more, static_cast<std::size_t>(limit - n)))));
-    } else if (s.hi == Blocks::room(s.cls)) {  // the free places are in front
+      resize(s, n + static_cast<int>(std::min<std::size_t>(more, static_cast<std::size_t>(limit - n))));
+    } else if (s.hi == s.room) {  // the free places are in front
       std::memmove(k, k + s.lo, sizeof(Key) * static_cast<std::size_t>(n));
       std::memmove(values(s), values(s) + s.lo, sizeof(Partial) * static_cast<std::size_t>(n));
       p -= s.lo;
@@ -330,10 +291,12 @@ class WordShelf final : public Shelf {
     return true;
   }
 
-  void resize(Slot& s, int cls) {
+  // Gives an array room for n entries, and a few more.
+  void resize(Slot& s, int n) {
     Slot next;
-    next.cls = static_cast<std::uint8_t>(cls);
-    next.block = blocks_.take(cls);
+    next.room = static_cast<std::uint16_t>(n + n / 8 + 1);
+    next.block = static_cast<char*>(std::malloc(place * next.room));
+    if (!next.block) throw std::bad_alloc();
     next.hi = static_cast<std::uint16_t>(s.hi - s.lo);
     if (next.hi) {
       std::memcpy(static_cast<void*>(keys(next)), keys(s) + s.lo, sizeof(Key) * next.hi);
@@ -344,7 +307,7 @@ class WordShelf final : public Shelf {
   }
 
   void release(Slot& s) {
-    if (s.block) blocks_.give(s.block, s.cls);
+    std::free(s.block);
     s = Slot{};
   }
 
@@ -359,7 +322,7 @@ class WordShelf final : public Shelf {
   void fell(Slot& s) {
     std::unique_ptr<Tree> tree(std::exchange(s.tree, nullptr));
     if (tree->size() == 0) return;
-    resize(s, Blocks::class_of(static_cast<int>(tree->size())));
+    resize(s, static_cast<int>(tree->size()));
     tree->for_each([&](const Key& at, const Partial& p) {
       keys(s)[s.hi] = at;
       values(s)[s.hi] = p;
@@ -369,7 +332,6 @@ class WordShelf final : public Shelf {
 
   M monoid_;
   const Record& record_;
-  Blocks blocks_;
   typename Tree::Pools pools_;
   std::vector<Slot> slots_;
   Form form_;

@@ -158,10 +158,20 @@ class Bucket:
         if self.query.windows is not None:
             return self.query.windows.oldest_pane(self.watermark)
         assert self.query.rolling is not None
-        return self.query.rolling.oldest_time(self.watermark)
+        return self.query.rolling.oldest_time(self._asked_from())
 
     def _kept(self, run: Run) -> Run:
         return run.keep(self._oldest()) if self.query.rolling is None else kept_rows(self.query, run, self.watermark)
+
+    def _exact(self) -> int:
+        """The first time whose rows are told apart; older ones become hops, where there are any."""
+        assert self.query.rolling is not None
+        mark = self._asked_from()
+        return self._oldest() if mark is None or mark >= FOREVER else self.query.rolling.exact_from(mark)
+
+    def _asked_from(self) -> int | None:
+        """The watermark whose look-backs may still be asked for."""
+        return self.watermark
 
     @property
     def _kept_rows(self) -> int:
@@ -333,7 +343,7 @@ class Bucket:
             if rolling is None:
                 self._live.expire(oldest)
             else:
-                self._live.expire(oldest, self._kept_rows, rolling.whole_past)
+                self._live.expire(oldest, self._exact(), self._kept_rows, rolling.whole_past)
             self._store.trim(oldest, self.watermark, len(self._live))
         elif always or np.count_nonzero(self._run.times < oldest) * 8 >= len(self._run) > 0:
             # This goes over all entries, so it is done only where it frees some.
@@ -348,6 +358,8 @@ class Bucket:
             self._settle()
             if self._live is None:
                 self._run = self._kept(self._run)
+            else:
+                self._let_go()
         flagged, self._flagged = self._flagged, []
         batches = []
         schema = self.query.output_schema()

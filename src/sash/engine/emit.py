@@ -109,10 +109,9 @@ class ChangeBucket(Bucket):
     those keys are asked for which rows came, or for which a row enters or leaves a look-back.
     """
 
-    def _oldest(self) -> int:
-        assert self.query.rolling is not None
-        # One unit more than later rows need: the look-backs of the watermark itself are computed again.
-        return self.query.rolling.oldest_time(self.watermark if self.watermark in (None, FOREVER) else self.watermark - 1)
+    def _asked_from(self) -> int | None:
+        # One unit more than for rows to come: the look-backs of the watermark itself are asked for again.
+        return self.watermark if self.watermark in (None, FOREVER) else self.watermark - 1
 
     def _begin(self, live: Live, run: Run) -> None:
         ids, _ = live.insert(run)
@@ -134,7 +133,7 @@ class ChangeBucket(Bucket):
     def _settle_keys(self, live: Live, ids: Array) -> None:
         assert self.query.rolling is not None
         at = -FAR if self.watermark is None else self.watermark
-        live.core.settle(ids, at, self._oldest(), self._kept_rows, self.query.rolling.whole_past)
+        live.core.settle(ids, at, self._oldest(), self._exact(), self._kept_rows, self.query.rolling.whole_past)
 
     def _advance_rolling(self, new: int) -> pa.RecordBatch | None:
         final = self._take_final(new)

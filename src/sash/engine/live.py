@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import _core
+from sash.engine.chains import Chains
 from sash.engine.layout import RowView
 from sash.engine.query import Query, Rows, Sessions, Windows
 from sash.engine.run import BEFORE_ALL, Run, key_columns
-from sash.engine.shapes import Lookback
+from sash.engine.shapes import Hops, Lookback
+from sash.engine.types import value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,10 +40,10 @@ def forced_form() -> str:
 
 
 def live_of(query: Query, form: str = "auto") -> Live | None:
-    """Make an empty live form for a query, None where it has none: a partial that is a Python object, or a very long one;
-    look-backs in hops, whose rows become one entry per hop as they grow old.
+    """Make an empty live form for a query, None where it has none: partials that are longer than 144 words together, or
+    that can't be combined before they are asked for, since the aggregation is not associative.
     """
-    if not all(leaf.is_native for leaf in query.layout.leaves) or (query.rolling is not None and query.rolling.hop):
+    if not all(leaf.aggregation.associative for leaf in query.layout.leaves):
         return None
     try:
         return Live(query, form)
@@ -55,14 +57,15 @@ def _plan(query: Query) -> Any:
         return _core.LivePlan.sessions(windows.gap)
     if isinstance(windows, Windows):
         if query.emit == "update":
-            return _core.LivePlan.oldest(False)
+            return _core.LivePlan.oldest(False, [], 0, 0)
         return _core.LivePlan.windows(*windows.in_panes, windows.each_range)
     assert rolling is not None
     apart = rolling.kept_rows > 0
+    hops = [(p.period, p.hop) for _, p in rolling.lookbacks if isinstance(p, Hops)]
     if query.emit != "changed":
-        return _core.LivePlan.oldest(apart)
+        return _core.LivePlan.oldest(apart, hops, rolling.hop, rolling.exact_from(rolling.delay - 1) if hops else 0)
     periods = [p for _, p in rolling.lookbacks if isinstance(p, int)]
-    return _core.LivePlan.changes(apart, periods, rolling.delay, rolling.takes_left, rolling.takes_right)
+    return _core.LivePlan.changes(apart, periods, rolling.delay, rolling.takes_left, rolling.takes_right, hops, rolling.hop)
 
 
 class Live:
@@ -71,7 +74,13 @@ class Live:
     def __init__(self, query: Query, form: str = "auto") -> None:
         self.query = query
         self._layout = query.layout
-        self.core = _core.Live([leaf.column for leaf in self._layout.leaves], _plan(query), form)
+        leaves = self._layout.leaves
+        # Where each leaf's partials are: among the words, or among the objects.
+        self._words = [i for i, leaf in enumerate(leaves) if leaf.is_native]
+        self._objects = [i for i, leaf in enumerate(leaves) if not leaf.is_native]
+        self._chains = Chains([leaves[i].column for i in self._objects])
+        python = (self._chains.combine, self._chains.move) if self._objects else ()
+        self.core = _core.Live([leaves[i].column for i in self._words], _plan(query), form, *python)
 
     @property
     def keys(self) -> int:
@@ -87,7 +96,12 @@ class Live:
 
     def insert(self, run: Run) -> tuple[Array, int]:
         """Insert the entries of a run; give the number of each of its keys, and that of its first row."""
-        return self.core.insert(run.keys, run.starts, run.times, run.columns)  # type: ignore[no-any-return]
+        objects = None
+        if self._objects:
+            objects = self._chains.rows([run.columns[i] for i in self._objects], run.times.tolist())
+        return self.core.insert(  # type: ignore[no-any-return]
+            run.keys, run.starts, run.times, [run.columns[i] for i in self._words], objects
+        )
 
     def wait(self, keys: Any, rows: Array) -> None:
         """Count rows that wait for their time, by key; a negative number takes back rows that wait no longer."""
@@ -95,18 +109,31 @@ class Live:
 
     def run(self) -> Run:
         """Give everything as a run. Cost: O(entries held)."""
-        keys, starts, times, columns = self.core.export()
+        keys, starts, times, words = self.core.export()
+        columns: list[Any] = [None] * len(self._layout.leaves)
+        for i, column in zip(self._words, words, strict=True):
+            columns[i] = column
+        if self._objects:
+            for i, objects in zip(self._objects, self._chains.columns_of(self.core.objects()), strict=True):
+                columns[i] = objects
         return Run(self._layout, keys, starts, times, columns)
 
-    def expire(self, oldest: int, keep: int = 0, fold: bool = False) -> None:
-        """Drop entries before ``oldest``, except the last ``keep`` rows of each key."""
-        self.core.expire(oldest, keep, fold)
+    def expire(self, oldest: int, exact: int | None = None, keep: int = 0, fold: bool = False) -> None:
+        """Let go of what is before ``oldest``, but for the last ``keep`` rows of each key; what is before ``exact`` becomes hops."""
+        self.core.expire(oldest, oldest if exact is None else exact, keep, fold)
 
     # --- answers
 
-    def results(self, answers: Any) -> list[pa.Array]:
-        """Lower answers: one Arrow column per aggregation."""
-        return self._layout.assemble([leaf.arrow(self.core.lower(answers, i, leaf.how)) for i, leaf in enumerate(self._layout.leaves)])
+    def results(self, answers: Any, which: int = 0) -> list[pa.Array]:
+        """Lower the answers of the last call, of several those with this number: one Arrow column per aggregation."""
+        leaves = self._layout.leaves
+        parts: list[Any] = [None] * len(leaves)
+        for place, i in enumerate(self._words):
+            parts[i] = leaves[i].arrow(self.core.lower(answers, place, leaves[i].how))
+        if self._objects:
+            for i, values in zip(self._objects, self._chains.results(self.core.objects(which)), strict=True):
+                parts[i] = value_of(leaves[i].type, values)
+        return self._layout.assemble(parts)
 
     def close(self, upto: int) -> tuple[list[pa.Array], Array, Array, list[pa.Array]] | None:
         """Close windows that end up to a pane, or sessions that are over: key columns, starts, ends, results.
@@ -122,7 +149,7 @@ class Live:
         columns = key_columns(self._layout, keys)
         if len(keys) < len(key):
             columns = [column.take(pa.array(key)) for column in columns]
-        return columns, starts, ends, self._by_aggregation([self.results(each) for each in answers])
+        return columns, starts, ends, self._by_aggregation([self.results(each, i) for i, each in enumerate(answers)])
 
     def between(self, ids: Array, ends: Array) -> list[pa.Array]:
         """Give the results of the windows of these keys that end there (in panes)."""
@@ -189,5 +216,7 @@ class Live:
         ends = at if rolling.takes_right else at - 1
         if period is None:
             return np.full(len(at), BEFORE_ALL), ends
+        if isinstance(period, Hops):
+            return (at - period.period) // period.hop * period.hop, ends
         assert isinstance(period, int)
         return at - period + (not rolling.takes_left), ends

@@ -16,7 +16,7 @@ from sash import codec
 from sash.agg import Aggregation
 from sash.engine.types import order_key
 
-__all__ = ["ObjectColumn"]
+__all__ = ["Item", "ObjectColumn", "Slot"]
 
 Slot = Any  # None: nothing; in order: a list of items; else a partial in a tuple of one
 
@@ -97,7 +97,7 @@ class ObjectColumn:
             slots = [sorted(slot, key=_place) if slot is not None and len(slot) > 1 else slot for slot in slots]
             ties = [] if groups is None else _ties(groups)
             if not self.aggregation.associative or (ties and by_rows):
-                return [self._lower(self._fold_sorted(slots[a:b])) for a, b in zip(starts, ends, strict=True)]
+                return [self.lower(self._fold_sorted(slots[a:b])) for a, b in zip(starts, ends, strict=True)]
             self._sort_ties(slots, ties)
             slots = [None if slot is None else self._fold(slot) for slot in slots]
         return self._two_stacks(slots, starts, ends)
@@ -123,17 +123,24 @@ class ObjectColumn:
             return (folded,) if items else None
         return self._fold(items) if items else None
 
-    def _lower(self, slot: Slot) -> Any:
+    # --- partials, one by one
+
+    def fold(self, items: list[Item]) -> Slot:
+        """Give the partial of items, which come in any order."""
+        return self._fold(sorted(items, key=_place) if len(items) > 1 else items)
+
+    def join(self, a: Slot, b: Slot) -> Slot:
+        """Combine two partials, the older one first."""
+        return b if a is None else a if b is None else (self.aggregation.combine_function(a[0], b[0]),)
+
+    def lower(self, slot: Slot) -> Any:
+        """Give the result that a partial stands for."""
         if slot is None:
             return None if self.aggregation.null_in_frames else self.aggregation.empty
         return self.aggregation.lower_function(slot[0])
 
     def _two_stacks(self, slots: list[Slot], starts: Sequence[int], ends: Sequence[int]) -> list[Any]:
-        function = self.aggregation.combine_function
-
-        def join(a: Slot, b: Slot) -> Slot:
-            return b if a is None else a if b is None else (function(a[0], b[0]),)
-
+        join = self.join
         results = []
         turned: list[Slot] = []
         base = turn = end = 0
@@ -150,7 +157,7 @@ class ObjectColumn:
             while end < b:
                 back = join(back, slots[end])
                 end += 1
-            results.append(self._lower(join(turned[a - base], back) if a < turn else back))
+            results.append(self.lower(join(turned[a - base], back) if a < turn else back))
         return results
 
     def pack(self, start: int, end: int) -> bytes:
