@@ -308,14 +308,17 @@ void sessions(Form form, int steps) {
   }
 }
 
-void lookbacks(Form form, bool apart, int steps) {
+// With a hop, look-backs begin at multiples of it, and rows become one entry per hop when they are old.
+void lookbacks(Form form, bool apart, Time hop, int steps) {
   Fixture f;
   Plan plan;
   plan.apart = apart;
+  Time period = 1 + draw(draw(2) ? 30 : 400);
+  if (hop) plan.hops = {{period, hop}}, plan.hop = hop;
   Live live(f.columns, plan, form);
   std::size_t keep = apart ? static_cast<std::size_t>(1 + draw(40)) : 0;
   bool fold = draw(2);
-  Time period = 1 + draw(draw(2) ? 30 : 400);
+  auto begin = [&](Time t) { return hop ? floor_div(t - period, hop) * hop : t - period + 1; };
   std::map<int, std::vector<Item>> rows;  // in order of time, then of arrival
   std::map<int, Result> past;
   Time now = 100;
@@ -338,13 +341,13 @@ void lookbacks(Form form, bool apart, int steps) {
       list.insert(std::upper_bound(list.begin(), list.end(), item, [](auto& a, auto& b) { return a.time < b.time; }), item);
     }
     std::vector<Time> from;
-    for (Time t : times) from.push_back(t - period + 1);
+    for (Time t : times) from.push_back(begin(t));
     Answers answers;
     live.query(ids.data(), at.data(), from.data(), times.data(), fold, items.size(), answers);
     for (std::size_t i = 0; i < items.size(); ++i) {
       Result expected = fold ? past[items[i].key] : Result{};
       for (auto& row : rows[items[i].key])
-        if (row.time > items[i].time - period && row.time <= items[i].time) expected.add(row);
+        if (row.time >= begin(items[i].time) && row.time <= items[i].time) expected.add(row);
       Result found = result(live, answers, i);
       if (!fold) require(found == expected, "a look-back has another value", step);
       require(found.n == expected.n && found.sum == expected.sum, "a look-back with its past has another value", step);
@@ -366,19 +369,27 @@ void lookbacks(Form form, bool apart, int steps) {
         require(result(live, answers, i) == expected, "a look-back of rows has another value", step);
       }
     }
-    Time oldest = now - period - 20;
-    live.expire(oldest, keep, fold);
+    // No row that comes is as old as `exact`; rows are kept, or become hops, one by one.
+    Time exact = now - 31, oldest = begin(exact);
+    auto entry = [&](Time t) { return hop && t < exact ? floor_div(t, hop) * hop : t; };
+    live.expire(oldest, hop ? exact : oldest, keep, fold);
     std::size_t entries = 0;
     for (auto& [key, list] : rows) {
       std::size_t gone = 0;
-      while (gone < list.size() && list[gone].time < oldest && list.size() - gone > keep) {
+      while (gone < list.size() && entry(list[gone].time) < oldest && list.size() - gone > keep) {
         if (fold) past[key].add(list[gone]);
         ++gone;
       }
       list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(gone));
       std::set<Time> times;
-      for (auto& row : list) times.insert(row.time);
-      entries += apart ? list.size() : times.size();
+      std::size_t exact_rows = 0;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        bool far = hop && list[i].time < exact && list.size() - i > keep;
+        times.insert(far ? entry(list[i].time) : list[i].time + (hop ? Time{1} << 40 : 0));
+        exact_rows += !far;
+        if (apart && !far) times.erase(list[i].time + (hop ? Time{1} << 40 : 0));
+      }
+      entries += times.size() + (apart ? exact_rows : 0);
     }
     require(live.entries() == entries, "another number of entries is held", step);
     live.check();
@@ -396,8 +407,10 @@ int main(int argc, char** argv) {
     for (Form form : {Form::automatic, Form::array, Form::tree}) {
       windows(form, steps / 20);
       sessions(form, steps / 20);
-      lookbacks(form, false, steps / 20);
-      lookbacks(form, true, steps / 20);
+      for (Time hop : {Time{0}, 1 + draw(40)}) {
+        lookbacks(form, false, hop, steps / 20);
+        lookbacks(form, true, hop, steps / 20);
+      }
     }
   std::puts("ok");
 }

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sash import agg
-from sash.engine import Bucket, Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of, store
+from sash.engine import Bucket, Hops, Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of, store
 from sash.engine.live import Live
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.int64())])
@@ -20,8 +20,8 @@ def rows(keys, times, values=None):
     return pa.record_batch([pa.array(np.asarray(keys, np.int64)), pa.array(np.asarray(times, np.int64)), pa.array(values)], schema=SCHEMA)
 
 
-def query(**how):
-    return Query(SCHEMA, "t", ("k",), AGGS, **how)
+def query(aggs=AGGS, **how):
+    return Query(SCHEMA, "t", ("k",), aggs, **how)
 
 
 def feed(bucket, batch, watermark):
@@ -43,21 +43,25 @@ KEYS, PER_MINUTE, LATE = 20, 5, 10
 TURN = 128  # micro-batches: a leaf is turned every 64 slices, for all keys at once
 
 
-def minute(number, rng, keys=KEYS):
-    """The rows of a minute; a tenth is late by up to ten minutes."""
-    n = keys * PER_MINUTE
-    times = np.sort(rng.integers(number * MINUTE, (number + 1) * MINUTE, n))
+def minute(number, rng, keys=KEYS, count=1):
+    """The rows of a minute, or of some; a tenth is late by up to ten minutes."""
+    n = keys * PER_MINUTE * count
+    times = np.sort(rng.integers(number * MINUTE, (number + count) * MINUTE, n))
     late = rng.random(n) < 0.1
     times[late] -= rng.integers(0, LATE * MINUTE, late.sum())
     return rows(np.arange(n) % keys, times)
 
 
-def filled(how, minutes, keys=KEYS, emit="final"):
+def filled(how, minutes, keys=KEYS, emit="final", aggs=AGGS):
     """A bucket after so many minutes in live form, the number of the next minute, and a source of more."""
     rng = np.random.default_rng(3)
-    bucket = bucket_of(query(**how, emit=emit))(query(**how, emit=emit))
-    for number in range(minutes):
-        feed(bucket, minute(number, rng, keys), (number + 1 - LATE) * MINUTE)
+    made = query(aggs, **how, emit=emit)
+    bucket = bucket_of(made)(made)
+    number = 0
+    while number < minutes:  # in large steps, but for the last ones
+        count = max(1, min(50, (minutes - number) // 4))
+        feed(bucket, minute(number, rng, keys, count), (number + count - LATE) * MINUTE)
+        number += count
     return bucket, minutes, rng
 
 
@@ -95,6 +99,54 @@ def test_a_micro_batch_of_look_backs_costs_the_same_whatever_is_held(emit):
     # Final rows look back from the end of the tree to its beginning; a late event looks back from anywhere, which costs a logarithm.
     assert (costs[2] <= 1.25 * costs[1] + (1 if emit == "final" else 6)).all(), costs
     assert costs[2][1] < 120, costs  # two leaves at the most, and the children of a few nodes
+
+
+# Of Python objects: one whose order matters, one whose does not.
+ENDS = agg.define(lift=lambda v: (v, v), combine=lambda a, b: (a[0], b[1]), lower=str, identity=None, name="ends", column="v")
+SPREAD = agg.define(
+    lift=lambda v: {v % 5}, combine=lambda a, b: a | b, lower=len, identity=set(), commutative=True, name="spread", column="v"
+)
+
+
+@pytest.mark.parametrize("emit", ["windows", "final", "event"])
+def test_a_micro_batch_of_python_partials_costs_the_same_whatever_is_held(emit):
+    costs = []
+    for ratio in (20, 200, 2_000):
+        how = {"windows": Windows(ratio * MINUTE, MINUTE)} if emit == "windows" else {"rolling": Rolling((("p", ratio * MINUTE),))}
+        aggs = (*AGGS[:1], ("ends", ENDS), ("spread", SPREAD))
+        bucket, number, rng = filled(how, ratio + LATE + 5, 3, "event" if emit == "event" else "final", aggs)
+        before, out = spent(bucket), 0
+        for i in range(number, number + TURN // 2):
+            out += sum(b.num_rows for b in feed(bucket, minute(i, rng, 3), (i + 1 - LATE) * MINUTE))
+        costs.append((spent(bucket) - before) / out)
+    assert (costs[2] <= 1.25 * costs[1] + (2 if emit != "event" else 8)).all(), costs
+
+
+@pytest.mark.parametrize("aggs", [AGGS, (("ends", ENDS),)], ids=["words", "objects"])
+def test_a_micro_batch_of_look_backs_in_hops_costs_the_same_whatever_is_held(aggs):
+    # Ten minutes exact, and 10, 100 and 1,000 hops of five minutes behind them.
+    costs, held = [], []
+    for hops in (10, 100, 1_000):
+        how = {"rolling": Rolling((("ten", 10 * MINUTE), ("long", Hops(5 * hops * MINUTE, 5 * MINUTE))))}
+        bucket, number, rng = filled(how, 5 * hops + LATE + 15, 2, aggs=aggs)
+        before, out = spent(bucket), 0
+        for i in range(number, number + TURN // 2):
+            out += sum(b.num_rows for b in feed(bucket, minute(i, rng, 2), (i + 1 - LATE) * MINUTE))
+        costs.append((spent(bucket) - before) / out)
+        held.append(len(live(bucket)))
+    assert (costs[2] <= 1.25 * costs[1] + 3).all(), costs
+    assert held[2] < 2 * 1_000 + 500, held  # one entry per hop
+
+
+def test_a_short_key_is_held_in_at_most_half_as_much_again_as_in_columns():
+    # A window of a key of 10, 60, 360 and 1,440 slices. In columns an entry is 56 bytes, and a key some more.
+    for ratio in (10, 60, 360, 1_440):
+        bucket, number, rng = filled({"windows": Windows(ratio * MINUTE, MINUTE)}, ratio + LATE + 5, keys := 20_000 // ratio)
+        for i in range(number, number + 10):
+            feed(bucket, minute(i, rng, keys), (i + 1 - LATE) * MINUTE)
+        run = live(bucket).run()
+        columns = run.times.nbytes + run.starts.nbytes + run.keys.memory() + sum(column.memory() for column in run.columns)
+        assert live(bucket).core.bytes() <= 1.5 * columns, (ratio, live(bucket).core.bytes() / columns)
 
 
 def test_keys_that_are_not_due_are_not_visited():

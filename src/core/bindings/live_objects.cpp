@@ -73,8 +73,8 @@ class KeyedObjects final : public PyObjects {
     past_[id] = {};
   }
 
-  void query(std::uint32_t id, Time from, Time to, std::size_t list, std::size_t row) override {
-    if (trees_[id]) range(id, key(from, least), key(to, greatest), answers_[list][row]);
+  void query(std::uint32_t id, Time from, Time to, Objects& out, std::size_t list, std::size_t row) override {
+    if (trees_[id]) range(id, key(from, least), key(to, greatest), static_cast<PyObjects&>(out).answer(list, row));
   }
   void query_rows(std::uint32_t id, Place place, std::size_t n, bool takes_itself, std::size_t list, std::size_t row) override {
     if constexpr (apart) {

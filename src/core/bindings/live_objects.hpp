@@ -40,6 +40,7 @@ class PyObjects : public Objects {
 
   void join_past(std::uint32_t id, const nb::object& object) { past_[id] = moved(past_[id], object, before_all); }
   virtual void put_hop(std::uint32_t id, Time hop, nb::object object) = 0;
+  nb::object& answer(std::size_t list, std::size_t row) { return answers_[list][row]; }
   void append(nb::object object) { answers_[0].push_back(std::move(object)); }
 
  protected:

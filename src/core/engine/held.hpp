@@ -99,16 +99,16 @@ class Held {
     if (Time hop, end, next; hop_ && far_.words->size(id)) {
       // Far entries come before near ones, but for a late row that is not a hop yet: it lies between two of them.
       while (far_.words->first_from(id, from, hop) && hop <= to) {
-        if (near_.words->size(id) && near_.words->oldest(id) < hop) near_.query(id, from, hop - 1, out);
+        if (near_.words->size(id) && near_.words->oldest(id) < hop) near_.query(id, from, hop - 1, objects(), out);
         bool between = near_.words->first_from(id, hop, end) && end < to;
-        far_.query(id, hop, between ? end : to, out);
+        far_.query(id, hop, between ? end : to, objects(), out);
         from = hop;
         if (!between || !far_.words->first_from(id, end + 1, next) || next > to) break;
-        near_.query(id, from, next - 1, out);
+        near_.query(id, from, next - 1, objects(), out);
         from = next;
       }
     }
-    if (near_.words->size(id)) near_.query(id, from, to, out);
+    if (near_.words->size(id)) near_.query(id, from, to, objects(), out);
   }
   // Of rows, which are never far.
   void query_rows(std::uint32_t id, Place place, std::size_t n, bool takes_itself, const Answer& out) {
@@ -152,9 +152,9 @@ class Held {
       words->reach(id);
       if (objects) objects->reach(id);
     }
-    void query(std::uint32_t id, Time from, Time to, const Answer& out) {
+    void query(std::uint32_t id, Time from, Time to, Objects* answers, const Answer& out) {
       words->query(id, from, to, out.words);
-      if (objects && from <= to) objects->query(id, from, to, out.list, out.row);
+      if (objects && from <= to) objects->query(id, from, to, *answers, out.list, out.row);
     }
     std::size_t bytes() const { return words->bytes() + (objects ? objects->bytes() : 0); }
   };

@@ -26,8 +26,8 @@ class Objects {
 
   virtual void begin(std::size_t lists, std::size_t rows) = 0;  // so many answers, all of nothing
   virtual void extend(std::size_t list) = 0;                    // by an answer of nothing
-  // As those of the shelf, behind what is in row `row` of a list of answers.
-  virtual void query(std::uint32_t id, Time from, Time to, std::size_t list, std::size_t row) = 0;
+  // As those of the shelf, behind what is in row `row` of a list of answers of `out`.
+  virtual void query(std::uint32_t id, Time from, Time to, Objects& out, std::size_t list, std::size_t row) = 0;
   virtual void query_rows(std::uint32_t id, Place place, std::size_t n, bool takes_itself, std::size_t list, std::size_t row) = 0;
   virtual void query_past(std::uint32_t id, std::size_t list, std::size_t row) = 0;
   // All of a key, in order, as further answers of list 0 of `out`.

@@ -88,9 +88,9 @@ class EventBucket(Bucket):
         import pyarrow as pa
 
         batches, self._rows = self._rows, []
-        before, self.watermark = self.watermark, new
         out = None
-        self._choose(sum(int(batch.num_rows) for batch in batches))
+        self._choose(sum(int(batch.num_rows) for batch in batches))  # which lets go of what the last watermark did not reach
+        before, self.watermark = self.watermark, new
         if batches:
             rows = concat(batches)
             columns = [*rows.columns, *self._look_back(rows)]
@@ -98,7 +98,7 @@ class EventBucket(Bucket):
                 late = np.zeros(rows.num_rows, bool) if before is None else RowView(self.query, rows).times <= before
                 columns.append(pa.array(late))
             out = pa.record_batch(columns, schema=self.query.output_schema())
-        self._let_go(always=out is not None)
+        self._let_go(always=True)
         return out
 
 
