@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sash import agg
-from sash.engine import Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of
+from sash.engine import Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of, store
 from sash.errors import DefinitionError
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64())])
@@ -20,6 +20,10 @@ OF_OBJECTS = {"objects": "auto", "objects in columns": "column", "objects in tre
 @pytest.fixture(params=FORMS, autouse=True)
 def form(request, monkeypatch):
     monkeypatch.setenv("SASH_ENGINE_FORM", OF_OBJECTS.get(request.param, request.param))
+    if "tree" in request.param or request.param == "column":  # small states in deltas too, that are merged early
+        monkeypatch.setattr(store, "SMALL", 0)
+        monkeypatch.setattr(store, "FAN", 2)
+        monkeypatch.setattr(store, "RECENT", 1)
     return request.param
 
 

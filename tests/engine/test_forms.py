@@ -22,7 +22,6 @@ WITH = [
     *(agg.histogram([0, 3, 6], "v"), agg.top_k(2, "v"), agg.bottom_k(2, "v"), agg.first_k(2, "v"), agg.last_k(2, "v")),
     *(agg.ith_youngest(2, "v"), agg.quantile(0.3, "v"), agg.ith_smallest(2, "v"), agg.approx_quantile(0.5, "v"), agg.concat("w")),
     *(agg.bit_and("v"), agg.bit_or("v"), agg.ewma("v", half_life=20), agg.sum("x", exact=True), agg.collect("w"), agg.max("w")),
-    agg.naive_bayes(label="w"),
     agg.struct(total=agg.sum("v"), list=agg.collect("v"), middle=agg.median("v")),
     agg.define(lift=str, combine=lambda a, b: a + b, identity="", name="joined", column="v"),
     agg.define(

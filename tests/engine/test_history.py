@@ -91,7 +91,8 @@ def test_a_stream_with_history_gives_what_one_gives_that_saw_it_all(shape, seed)
     ]
     live = begun(query, blobs)
     assert live.watermark == query.begins
-    assert (live.keys, live.slices) == (told.keys, told.slices)
+    assert live.keys == told.keys
+    assert live.form != told.form or live.slices == told.slices  # in columns, rows of one time are counted one by one
     expected, told = run(query, told, parts, marks, random.Random(1), WIDE)
     found, live = run(query, live, parts, marks, random.Random(2), WIDE)
     assert found == expected

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sash import agg
-from sash.engine import Bucket, Query, Rolling, Rows, Slicer, Windows
+from sash.engine import Bucket, Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us", "UTC")), ("v", pa.int64())])
 AGGS = (("n", agg.count()), ("s", agg.sum("v")), ("hi", agg.max("v")))
@@ -32,6 +32,30 @@ def filled(query, n=50):
         bucket.add(packed.blob)
     bucket.advance(20)
     return bucket
+
+
+def test_a_commit_of_sessions_writes_what_came_and_what_ended_not_all_that_is_open():
+    # 2,000 and 200,000 sessions are open; in each micro-batch 100 of them go on, and 100 short ones come and end.
+    written = []
+    for keys in (2_000, 200_000):
+        query = windows(windows=Sessions(1_000))
+        bucket, slicer, stored = bucket_of(query)(query), Slicer(query, 1), {}
+        each = []
+        for i in range(-1, 20):
+            now = 400 * i
+            came = np.arange(keys) if i < 0 else np.concatenate([np.arange(100), 10**6 + 100 * i + np.arange(100)])
+            for packed in slicer.pack(rows(came, np.full(len(came), 10_000 + now))):
+                bucket.add(packed.blob)
+            bucket.advance(9_500 + now if i < 2 else 10_400)
+            change = bucket.commit()
+            stored = {k: blob for k, blob in stored.items() if k not in change.remove} | change.put
+            each.append(sum(map(len, change.put.values())))
+        written.append(statistics.median(each[1:]))
+        again = bucket_of(query).load(query, change.meta, stored)
+        assert (again.keys, again.slices) == (bucket.keys, bucket.slices)
+        left = [sorted(repr(row) for out in each.advance(None) for row in out.to_pylist()) for each in (again, bucket)]
+        assert left[0] == left[1]
+    assert written[1] <= 1.2 * written[0] + 1_000, written
 
 
 @pytest.mark.parametrize("spread", ["slices of few keys", "many keys"])

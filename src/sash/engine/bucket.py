@@ -85,7 +85,7 @@ class Bucket:
         """
         stored = codec.decode(codec.unseal("bucket", self.query.fingerprint(), meta))
         before, self.watermark = self.watermark, stored["watermark"]
-        since = None if self._store.whole else self._store.since(stored, blob, self._oldest(), self.watermark)
+        since = self._store.since(stored, blob, self._oldest(), self.watermark) if self._store.by_age else None
         if since is None:
             self.watermark = before
             return False
@@ -407,7 +407,8 @@ class Bucket:
         self.query.check_names()
         self._settle()
         counters = {"definition": self.query.definition, "watermark": self.watermark, "late": self.late}
-        return self._store.commit(counters, self._whole, self._pending.batches, self._flagged, self._oldest(), self.watermark)
+        held = len(self._run) if self._live is None else len(self._live)
+        return self._store.commit(counters, self._whole, self._pending.batches, self._flagged, self._oldest(), self.watermark, held)
 
 
 def commits_of(meta: bytes) -> list[tuple[int, bytes]]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from sash import _core
 from sash.engine.bucket import Bucket
+from sash.engine.closings import Closings, without
 from sash.engine.layout import RowView
 from sash.engine.live import Live
 from sash.engine.pending import concat
@@ -235,17 +236,18 @@ class ChangeBucket(Bucket):
 class SessionBucket(Bucket):
     """Sessions: the rows of a key that follow each other within a gap, when the watermark has passed the gap after the last.
 
-    A time within the gap of both neighbours joins them, so entries stay apart until their session is over; all of an open
-    session is rewritten with every commit.
+    A time within the gap of both neighbours joins them, so entries stay apart until their session is over. A commit writes what came,
+    and of the keys whose sessions are over, until when.
     """
 
     def __init__(self, query: Query) -> None:
         super().__init__(query)
-        self._store.whole = True
+        self._store.by_age = False
 
     def begin(self, past: Run, watermark: int) -> None:
         """Begin with the sessions that are open at a watermark."""
         self._run = past
+        self._store.added(past)
         self.advance(watermark)
 
     def _kept(self, run: Run) -> Run:
@@ -292,8 +294,9 @@ class SessionBucket(Bucket):
             closed = self._live.close(new)
             if closed is None:
                 return None
-            self._store.dirty = True
-            return window_rows(self.query, *closed)
+            keys, starts, ends, results = closed
+            self._store.closed(Closings.of(keys, ends - sessions.gap))
+            return window_rows(self.query, keys, starts, ends, results)
         first, last = self._sessions()
         over = run.times[last] <= new - sessions.gap if len(last) else np.zeros(0, bool)
         if not over.any():
@@ -302,13 +305,8 @@ class SessionBucket(Bucket):
         results = run.layout.results(run.columns, (first[over], last[over] + 1))
         ends = run.times[last[over]] + sessions.gap
         out = window_rows(self.query, [column.take(key) for column in run.key_columns], run.times[first[over]], ends, results)
-        self._store.dirty = True
-        # Sessions that are over stand at the beginning of every key: they get a time before all others, and the cut is there.
-        gone = np.repeat(over, last - first + 1)
-        times = np.where(gone, -FAR, run.times)
-        keys, starts, kept, places = _core.keep_entries(run.keys, run.starts, times, -FAR + 1, 0, False, -1)
-        left = [leaf.column.gather([column], [places], len(kept)) for leaf, column in zip(run.layout.leaves, run.columns, strict=True)]
-        self._run = Run(run.layout, keys, starts, kept, left)
+        self._store.closed(Closings.of([column.take(key) for column in run.key_columns], run.times[last[over]]))
+        self._run = without(run, np.repeat(over, last - first + 1))
         return out
 
 

@@ -4,6 +4,9 @@ A small state is one blob, rewritten. A larger one is a set of deltas: every com
 about one size become one (so a slice is rewritten once per factor of eight, and some dozen blobs are live); a delta whose
 newest slice no window reaches any more is removed unread. Sizes are those of the live part, so deltas merge as they shrink.
 
+What does not leave by age (sessions) leaves by closings: a commit tells until when the entries of a key are gone. When more than half
+of what is stored is gone, all that is left is written anew.
+
 Every commit has a number and a version of its own, and every delta says of which commits it is. Who holds the state of an earlier
 commit of the same line is brought up to date with the deltas since (``since``): so the last few stay as they are.
 """
@@ -13,11 +16,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sash import codec
+from sash.engine.closings import Closings
 from sash.engine.layout import RowView
 from sash.engine.lookbacks import kept_rows
 from sash.engine.pending import concat
@@ -73,8 +78,9 @@ class Store:
         self._number = 0  # of the last commit
         self._line: list[tuple[int, bytes]] = []  # numbers and versions of the last commits, the last one last
         self._delta: Run | None = None
-        self.whole = False  # never in deltas: for state that does not leave by age
-        self.dirty = False  # entries left the state
+        self.by_age = True  # entries leave by their age, not by closings
+        self._closed: Closings | None = None  # since the last commit
+        self._stored = 0  # entries in all pieces, if they do not leave by age
         self._rows: list[pa.RecordBatch] = []
         rolling = query.rolling
         # Rows that are kept by their number, or folded, are not dropped by age.
@@ -89,6 +95,12 @@ class Store:
     def pending(self, batch: pa.RecordBatch) -> None:
         """Rows that came since the last commit."""
         self._rows.append(batch)
+
+    def closed(self, closings: Closings) -> None:
+        """Entries that have left, other than by their age."""
+        self._closed = closings if self._closed is None else self._closed.merge(closings)
+        if self._delta is not None:
+            self._delta = closings.apply(self._delta)
 
     def trim(self, oldest: int, watermark: int | None, held: int) -> None:
         """Forget blobs that are new and already out of reach, so that a state that is never committed does not grow."""
@@ -106,8 +118,9 @@ class Store:
         flagged: list[pa.RecordBatch],
         oldest: int,
         watermark: int | None,
+        held: int = 0,
     ) -> Commit:
-        """Bring the blobs up to date with the run and the pending rows, and tell what changed."""
+        """Bring the blobs up to date with the run and the pending rows, and tell what changed; ``held``: how many entries there are."""
         self._number += 1
         before = dict(self.pieces)
         delta, self._delta = self._delta, None
@@ -117,16 +130,20 @@ class Store:
         }
         size = sum(piece.live(self._bound(piece, oldest, watermark)) for piece in self.pieces.values())
         fresh = [piece for piece in (self._slices(self._kept(delta, oldest, watermark)), self._pending(rows)) if piece is not None]
-        dirty, self.dirty = self.dirty, False
-        if self.whole or size + sum(len(piece.data) for piece in fresh) < SMALL:
-            if fresh or dirty or len(self.pieces) < len(before):
+        closed, self._closed = self._closed, None
+        self._stored += 0 if delta is None else len(delta)
+        if size + sum(len(piece.data) for piece in fresh) < SMALL or (not self.by_age and self._stored > 2 * held):
+            if fresh or closed is not None or len(self.pieces) < len(before):
                 self.pieces = {}
+                self._stored = held
                 self._put(self._slices(run()), 0)
                 self._put(self._pending(pending), 0)
         else:
+            if closed is not None:
+                fresh.append(self._closings(closed))
             for piece in fresh:
                 self._put(piece, self._number)
-            for kind in ("slices", "rows"):
+            for kind in ("slices", "rows", "closed"):
                 self._merge_classes(kind, oldest, watermark)
         self._put(None if not flagged else Piece("flag", pack_rows(self.query, concat(flagged)), [FOREVER]), self._number)
         put = {i: piece.data for i, piece in self.pieces.items() if i not in before}
@@ -143,8 +160,13 @@ class Store:
     ) -> tuple[list[Run], list[pa.RecordBatch], list[pa.RecordBatch]]:
         """The runs, pending rows and flagged rows of a stored state."""
         self._adopt(stored, blobs)
-        by_kind = {kind: [piece for piece in self.pieces.values() if piece.kind == kind] for kind in ("slices", "rows", "flag")}
+        kinds = ("slices", "rows", "flag", "closed")
+        by_kind = {kind: [piece for piece in self.pieces.values() if piece.kind == kind] for kind in kinds}
         runs = [self._run_of(piece) for piece in by_kind["slices"] if not piece.is_dead(oldest)]
+        self._stored = sum(map(len, runs))
+        for piece in by_kind["closed"]:
+            closings = self._closings_of(piece)
+            runs = [closings.apply(run) for run in runs]
         pending = self._not_final([unpack_rows(self.query, piece.data) for piece in by_kind["rows"]], watermark)
         return runs, pending, [unpack_rows(self.query, piece.data) for piece in by_kind["flag"]]
 
@@ -196,6 +218,12 @@ class Store:
     def _run_of(self, piece: Piece) -> Run:
         return Run.unpack(self.query.layout, codec.unseal("slices", self.query.fingerprint(), piece.data))[0]
 
+    def _closings(self, closings: Closings) -> Piece:
+        return Piece("closed", codec.seal("closed", self.query.fingerprint(), closings.pack()), [FOREVER])
+
+    def _closings_of(self, piece: Piece) -> Closings:
+        return Closings.unpack(codec.unseal("closed", self.query.fingerprint(), piece.data))
+
     def _kept(self, run: Run | None, oldest: int, watermark: int | None) -> Run | None:
         if run is None:
             return None
@@ -231,7 +259,10 @@ class Store:
             if full is None:
                 return
             merged = [self.pieces.pop(i) for i in full]
-            if kind == "rows":
+            made: Piece | None
+            if kind == "closed":
+                made = self._closings(reduce(Closings.merge, map(self._closings_of, merged)))
+            elif kind == "rows":
                 made = self._pending(self._not_final([unpack_rows(self.query, piece.data) for piece in merged], watermark))
             else:
                 run = self._run_of(merged[0])

@@ -135,8 +135,9 @@ def _probed(aggregation: "Aggregation", schema: "pa.Schema", column: "pa.DataTyp
 
     item = {field.name: _sample(field.type) for field in schema} if column is None else _sample(column)
     try:
-        once = aggregation.lift_function(item, 1)
-        found = aggregation.lower_function(aggregation.combine_function(once, once))
+        # At two times: a line through items of one time has no slope.
+        parts = aggregation.lift_function(item, 1), aggregation.lift_function(item, 2)
+        found = aggregation.lower_function(aggregation.combine_function(*parts))
         return pa.array([found]).type
     except Exception as error:
         raise DefinitionError(
