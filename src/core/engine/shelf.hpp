@@ -58,8 +58,8 @@ template <int W, class Key>
 class WordShelf final : public Shelf {
   using M = Rows<W>;
   using Partial = typename M::Partial;
-  // With leaves of 64 a key of 360 slices took 1.8 times the bytes of its entries, with 32 it takes 1.43 times.
-  using Tree = BlockFiba<M, Key, 16, block::costly<M> ? 8 : 16>;
+  // With leaves of 64 a key of 360 slices took 1.8 times the bytes of its entries, with 32 and 16 it takes 1.44 to 1.6 times.
+  using Tree = BlockFiba<M, Key, block::costly<M> ? 16 : 32, block::costly<M> ? 8 : 16>;
   // Entries, up to which a key is an array. A tree of fewer is no faster where partials are a few words, and has 4 KB of its own.
   static constexpr int few = 128;
   static constexpr int most = 6 << 12;  // that an array may have where it is the only form
