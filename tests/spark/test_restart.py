@@ -128,13 +128,22 @@ def test_a_killed_stream_goes_on_with_identical_output(spark, stream, tmp_path):
 @pytest.mark.stress
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("what", "cache", "seed"),
+    ("what", "cache", "form", "seed"),
     [
-        *((what, cache, seed) for seed, what in enumerate(("windows", "rolling", "sessions", "tiles"), 11) for cache in (True, False)),
-        ("spark", True, 15),
+        *(
+            (what, cache, "auto", seed)
+            for seed, what in enumerate(("windows", "rolling", "sessions", "tiles"), 11)
+            for cache in (True, False)
+        ),
+        ("spark", True, "auto", 15),
+        # The state of the stream in each of its forms; sessions that are over are told once though their entries are still stored.
+        *((what, cache, form, 16) for what in ("windows", "rolling", "sessions") for cache, form in enumerate(("array", "tree"))),
+        *((what, True, "column", 17) for what in ("windows", "rolling", "sessions")),
     ],
 )
-def test_a_stream_killed_at_every_point_goes_on_with_identical_output(spark, stream, tmp_path, what, cache, seed):
+def test_a_stream_killed_at_every_point_goes_on_with_identical_output(spark, stream, tmp_path, monkeypatch, what, cache, form, seed):
+    monkeypatch.setenv("SASH_ENGINE_FORM", form)  # of the processes that are killed, and of their workers
+    cache = bool(cache)
     points = list(killed.POINTS if what != "spark" else killed.FILES)  # Spark's own windows stand under the same oracle
     random.Random(seed).shuffle(points)
     kill_and_restart(spark, stream, tmp_path / "run", points, what, cache, seed)

@@ -21,7 +21,7 @@ _SHORTER: Final[dict[str, dict[str, Any] | None]] = {
     "spark-windows": {"keys": 100, "ratio": 600},
     "spark-batch": {"ratio": 60, "repeats": 1},
     "spark-rolling": {"repeats": 1, "size": 200_000},
-    "spark-live": None,
+    "spark-live": {"keys": 500, "rows": 1_000},
     "spark-ooo": None,
     "spark-bulk": None,
     "spark-latency": None,

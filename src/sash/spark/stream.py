@@ -62,7 +62,7 @@ _OTHERS = {
 
 def _state(definition: Definition) -> str:
     if live_of(definition.query) is None:
-        return "in columns: a micro-batch merges all that is held, for a partial is a Python object or longer than 48 words"
+        return "in columns: a micro-batch merges all that is held, for partials are longer than 144 words together, or not associative"
     return (
         "live, a window per key: a micro-batch costs what came and what comes out, whatever is held; "
         f"in columns where more than {COLUMN} times as much comes as is held, as in a catch-up"
