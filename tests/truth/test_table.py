@@ -27,7 +27,8 @@ def test_drawn_cases_agree_with_the_model(entry):
 def test_every_aggregation_agrees_with_the_model_at_every_entry_point(name):
     for entry in table.ENTRIES:
         for kind in ("int64", "float64", "text"):
-            assert sum(table.run(f"each/{name}/{entry}/{kind}/{i}", entry, "list", kind, name) for i in range(4)) == 4
+            many = 60 if (entry, kind) == ("slide", "int64") else 4  # slides have most ways of their own to run
+            assert sum(table.run(f"each/{name}/{entry}/{kind}/{i}", entry, "list", kind, name) for i in range(many)) == many
 
 
 def test_every_entry_point_refuses_unequal_columns_and_what_int64_does_not_hold():
