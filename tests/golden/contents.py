@@ -1,7 +1,7 @@
 """What the golden files hold: the same windows, wheels, states and tiles for every version, and the answers they must give.
 
 ``python -m tests.golden.contents 0.2`` in the root of the project writes the files of a version. Files of earlier versions are never
-written again: tests/golden/test_golden.py reads all of them.
+written again: tests/golden/test_golden.py reads all of them. ``--add`` writes only what a version has no file of.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sash import agg, swag
 from sash.engine import Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of
+from sash.frames import Live
 from sash.wheel import KeyedWheels, TileStore, Wheel
 
 HERE = pathlib.Path(__file__).parent
@@ -32,6 +33,8 @@ AGGREGATIONS = {
     "median": agg.median(),
     "distinct": agg.distinct(),
     "bloom": agg.bloom(),
+    "exactsum": agg.sum(exact=True),
+    "exactstd": agg.std(exact=True),
     "struct": agg.struct(s=agg.sum(), hi=agg.max(), all=agg.collect()),
     "joined": JOINED,
 }
@@ -52,16 +55,18 @@ CLASSES = [
     "BTree",
     "Fiba",
     "BlockFiba",
+    "Reordered",
 ]
+LARGE = {"bloom": ("DabaLite", "Fiba"), "exactsum": ("DabaLite", "BlockFiba"), "exactstd": ("DabaLite", "BlockFiba")}  # partials
 
 
 def windows() -> Iterator[tuple[str, Any]]:
     """Every class with every aggregation it takes, by name: a window that has seen inserts and evictions."""
     for cls in CLASSES:
         for name in TAKES.get(cls, AGGREGATIONS):
-            if name == "bloom" and cls not in ("DabaLite", "Fiba"):  # half a kilobyte an entry
+            if cls not in LARGE.get(name, (cls,)) or (cls == "Reordered" and name not in ("sum", "collect")):
                 continue
-            w = getattr(swag, cls)(AGGREGATIONS[name])
+            w = getattr(swag, cls)(AGGREGATIONS[name], **({"max_delay": 30} if cls == "Reordered" else {}))
             for i in range(40):
                 w.insert((i * 7) % 11, i // 2 * 10 if cls not in ("Fiba", "BlockFiba", "BTree") else (i * 17) % 40)
             w.bulk_evict(9)
@@ -183,6 +188,35 @@ def state_of(name: str, files: dict[str, bytes]) -> Any:
     return bucket_of(query).load(query, files["meta"], {int(i): blob for i, blob in files.items() if i != "meta"})
 
 
+LIVE: dict[str, dict[str, Any]] = {
+    "windows": {"range": "60us", "slide": "10us"},
+    "sessions": {"session": "15us"},
+    "rolling": {"lookbacks": ["50us", None]},
+}
+TIMED = SCHEMA.set(0, pa.field("t", pa.timestamp("us", "UTC")))
+
+
+def lives() -> Iterator[tuple[str, Any]]:
+    """Live ones by name, some rows fed and not yet taken in."""
+    for name, asked in LIVE.items():
+        live = Live(TIMED, time="t", key="k", aggs=dict(AGGS), **asked)
+        live.feed(rows(0, 120).cast(TIMED))
+        live.advance(100)
+        live.feed(rows(120, 160).cast(TIMED))
+        yield name, live
+
+
+def live_of(name: str, data: bytes) -> Any:
+    """Read a live one by the name of its file."""
+    return Live.load(data, TIMED, time="t", key="k", aggs=dict(AGGS), **LIVE[name])
+
+
+def asked_of_a_live(live: Any) -> Any:
+    """What comes out when it goes on."""
+    live.feed(rows(160, 200).cast(TIMED))
+    return sorted(str([str(value) for value in row.values()]) for batch in live.advance(190) for row in batch.to_pylist())
+
+
 TILES = {"n": agg.count(), "s": agg.sum("v"), "m": agg.mean("v"), "c": agg.collect("v")}
 
 
@@ -220,16 +254,34 @@ def asked_of_tiles(folder: pathlib.Path) -> Any:
     return told([store.watermark, len(store), *(store.wheels(name).query("a", 0, 600_000_000) for name in TILES)])
 
 
+def add(version: str) -> None:
+    """Write the files that a version does not have yet, of what it learnt to store meanwhile; what is there stays as it is."""
+    folder = HERE / version
+    answers: dict[str, Any] = json.loads((folder / "answers.json").read_text())
+    for kind, made in (("windows", windows), ("wheels", wheels), ("lives", lives)):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        for name, thing in made():
+            file = folder / kind / f"{name}.bin"
+            if not file.exists():
+                file.write_bytes(thing.save() if kind == "lives" else thing.to_bytes())
+                answers[f"live {name}" if kind == "lives" else name] = _asked(kind, thing, name)
+    (folder / "answers.json").write_text(json.dumps(answers, indent=1))
+
+
+def _asked(kind: str, thing: Any, name: str) -> Any:
+    if kind == "lives":
+        return asked_of_a_live(thing)
+    return asked_of_a_window(thing, name) if kind == "windows" else asked_of_a_wheel(thing)
+
+
 def write(version: str) -> None:
     """Write the files of a version, and the answers that they give now."""
     folder = HERE / version
     shutil.rmtree(folder, ignore_errors=True)
-    answers: dict[str, Any] = {}
-    for kind, made in (("windows", windows), ("wheels", wheels)):
-        (folder / kind).mkdir(parents=True)
-        for name, thing in made():
-            (folder / kind / f"{name}.bin").write_bytes(thing.to_bytes())
-            answers[name] = asked_of_a_window(thing, name) if kind == "windows" else asked_of_a_wheel(thing)
+    folder.mkdir()
+    (folder / "answers.json").write_text("{}")
+    add(version)
+    answers: dict[str, Any] = json.loads((folder / "answers.json").read_text())
     for name, files in states():
         (folder / "states" / name).mkdir(parents=True)
         for file, data in files.items():
@@ -241,4 +293,4 @@ def write(version: str) -> None:
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    (add if "--add" in sys.argv else write)(sys.argv[1])

@@ -28,6 +28,21 @@ def test_a_window_of_an_earlier_version_goes_on(version, name):
     assert contents.asked_of_a_window(window, name) == ANSWERS[version][name]
 
 
+@pytest.mark.parametrize(("version", "name"), files("lives"))
+def test_a_live_one_of_an_earlier_version_goes_on(version, name):
+    live = contents.live_of(name, (contents.HERE / version / "lives" / f"{name}.bin").read_bytes())
+    assert contents.asked_of_a_live(live) == ANSWERS[version][f"live {name}"]
+
+
+def test_there_is_a_file_of_every_class_and_of_what_is_stored_since():
+    for version in VERSIONS:
+        of = {kind: {name for v, name in files(kind) if v == version} for kind in ("windows", "wheels", "lives")}
+        assert {name.split("-")[0] for name in of["windows"]} == set(contents.CLASSES)
+        assert {name for name, _ in contents.windows()} <= of["windows"]
+        assert {name for name, _ in contents.wheels()} <= of["wheels"]
+        assert set(contents.LIVE) <= of["lives"]
+
+
 @pytest.mark.parametrize(("version", "name"), files("wheels"))
 def test_a_wheel_of_an_earlier_version_goes_on(version, name):
     wheel = contents.wheel_of(name, (contents.HERE / version / "wheels" / f"{name}.bin").read_bytes())
