@@ -84,7 +84,8 @@ def refusing() -> Iterator[None]:
 
 
 def _damaged(error: Exception) -> ValueError:
-    why = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+    why = "they ask for more memory than there is" if isinstance(error, MemoryError) else str(error).partition("\n")[0].rstrip(".")
+    why = why or type(error).__name__
     return ValueError(f"these bytes are damaged: {why}. Store and pass all of them, unchanged.")
 
 

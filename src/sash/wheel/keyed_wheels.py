@@ -66,8 +66,8 @@ class KeyedWheels:
         if not aggregation.associative:
             raise TypeError(f"{aggregation.name} is not associative. A wheel needs that; only Recalc does not.")
         shape = Shape.read(unit, grain, levels, retention, "plain")
-        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or not 1 <= write_ahead <= 2**32:
-            raise ValueError(f"write_ahead={write_ahead!r} is not a number of grains. Use 1 to 2**32.")
+        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or not 1 <= write_ahead <= 2**26:
+            raise ValueError(f"write_ahead={write_ahead!r} is not a number of grains. Use 1 to 2**26.")
         begin = shape.time(start)
         if begin % shape.grain:
             raise Misaligned(

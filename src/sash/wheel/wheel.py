@@ -86,9 +86,9 @@ class Wheel(WheelCore):
         shape = Shape.read(unit, grain, levels, retention, layout)
         if any(shape.prefix) and not aggregation.invertible:
             raise TypeError(f"{aggregation.name} has no inverse, which layout='prefix' needs. Use layout='plain'.")
-        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or not 1 <= write_ahead <= 2**32:
+        if not isinstance(write_ahead, int) or isinstance(write_ahead, bool) or not 1 <= write_ahead <= 2**26:
             raise ValueError(
-                f"write_ahead={write_ahead!r} is not a number of grains. Use 1 to 2**32; further ahead than that is slower, not refused."
+                f"write_ahead={write_ahead!r} is not a number of grains. Use 1 to 2**26; further ahead than that is slower, not refused."
             )
         asked = (hints,) if isinstance(hints, str) else tuple(hints)
         for hint in asked:
