@@ -14,7 +14,7 @@ import pytest
 
 import sash
 from sash import agg, frames
-from sash.engine import layout
+from sash.engine import lookbacks
 from sash.errors import DefinitionError
 from sash.frames import run
 from tests.engine import cases
@@ -30,7 +30,7 @@ BACK = {"time": "at", "key": "zone", "lookbacks": ["1m"], "aggs": {"n": agg.coun
 @pytest.mark.parametrize("seed", range(40))
 def test_parts_in_threads_equal_the_whole(seed, monkeypatch):
     monkeypatch.setattr(run, "_PART", 3 + seed % 5)
-    monkeypatch.setattr(layout, "CUT", 2 + seed % 4)
+    monkeypatch.setattr(lookbacks, "CUT", 2 + seed % 4)
     case = cases.random_case(1000 + seed, windows=seed % 2 == 0, late="drop")
     function = sash.windows if seed % 2 == 0 else sash.rolling
     out = rows_of(function(pa.Table.from_batches([case.batch]), **asked_by(case.query)))

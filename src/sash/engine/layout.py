@@ -35,8 +35,6 @@ __all__ = ["Layout", "Leaf", "RowView"]
 Array = np.ndarray[Any, Any]
 Each = Callable[..., Iterator[Any]]  # map, or that of a pool of threads
 
-CUT = 1 << 18  # stretches to a task: fixed, so that results do not depend on the number of cores
-
 
 def numbers(column: pa.Array, dtype: Any) -> Array:
     """The values of an int64 or float64 column as an array, without a copy; nulls hold anything."""
@@ -164,6 +162,7 @@ class Leaf:
     column: Any  # a SliceColumn or an ObjectColumn without slices: what others are made from
     how: list[str] = field(default_factory=list)
     subtract: bool = False
+    twin: Any = None  # leaves of one twin hold the same partials, and differ in how these are lowered
 
     @property
     def is_native(self) -> bool:
@@ -186,26 +185,12 @@ class Leaf:
         beside = items_of(rows.batch.column(rows.query.tie)) if rows.query.tie and self.column.ordered else None
         return self.column.lift(places.tolist(), slices, items, accepted, rows.times.tolist(), beside)
 
-    def slide(
-        self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, to: Array | None, each: Each | None = None
-    ) -> pa.Array:
-        """The results of all stretches; that of stretch j comes to place ``to[j]``. With ``each``, in tasks for it to map."""
-        if not self.is_native:
-            results = column.slide(stretches[0].tolist(), stretches[1].tolist(), groups, by_rows)
-            if to is not None:
-                results = [results[j] for j in np.argsort(to).tolist()]
-            return value_of(self.type, results)
-        n = len(stretches[0])
-        arrays = [(np.zeros(n, np.int64), np.zeros(n, np.uint8)) for _ in self.how]
-
-        def slide_part(cut: slice) -> list[bool]:
-            places = to if to is None else to[cut]
-            # A part without places of its own writes from the start of the array that it is given.
-            out = arrays if to is not None else [(bits[cut], valid[cut]) for bits, valid in arrays]
-            return column.slide(stretches[0][cut], stretches[1][cut], self.how, self.subtract, places, out)  # type: ignore[no-any-return]
-
-        parts = list((each or map)(slide_part, [slice(0, n)] if each is None else _cuts(*stretches)))
-        return self.arrow([(*pair, any(part[i] for part in parts)) for i, pair in enumerate(arrays)])
+    def slide(self, column: Any, stretches: tuple[Array, Array], groups: Array | None, by_rows: bool, to: Array | None) -> pa.Array:
+        """The results of all stretches of Python objects; that of stretch j comes to place ``to[j]``."""
+        results = column.slide(stretches[0].tolist(), stretches[1].tolist(), groups, by_rows)
+        if to is not None:
+            results = [results[j] for j in np.argsort(to).tolist()]
+        return value_of(self.type, results)
 
     def arrow(self, fields: list[tuple[Array, Array, bool]]) -> pa.Array:
         """The lowered fields of a native column as one Arrow column."""
@@ -217,15 +202,31 @@ class Leaf:
         return pa.StructArray.from_arrays(parts, fields=list(self.type), mask=pa.array(fields[0][1] == 0))
 
 
-def _cuts(starts: Array, ends: Array) -> list[slice]:
-    """Cut stretches into tasks. A task folds its first stretch anew: together no more than there are stretches."""
-    n, size = len(starts), CUT
-    while size < n:
-        first = np.arange(size, n, size)
-        if int((ends[first] - starts[first]).sum()) <= n:
-            break
-        size *= 2
-    return [slice(a, min(a + size, n)) for a in range(0, n, size)]
+class Sheet:
+    """The results of many stretches for all native leaves: a place for each, written part by part, by any thread."""
+
+    def __init__(self, layout: Layout, n: int) -> None:
+        self._layout = layout
+        self._arrays = {
+            i: [(np.zeros(n, np.int64), np.zeros(n, np.uint8)) for _ in leaf.how] for i, leaf in enumerate(layout.leaves) if leaf.is_native
+        }
+        self._real: dict[int, list[bool]] = {i: [False] * len(pairs) for i, pairs in self._arrays.items()}
+
+    def write(self, columns: list[Any], stretches: tuple[Array, Array], to: Array | None) -> None:
+        """Write the results of some stretches, that of stretch j to place ``to[j]``; leaves of the same partials fold them once."""
+        for twins in self._layout.twins:
+            leaf = self._layout.leaves[twins[0]]
+            how = [way for i in twins for way in self._layout.leaves[i].how]
+            out = [pair for i in twins for pair in self._arrays[i]]
+            places = [(i, k) for i in twins for k in range(len(self._arrays[i]))]
+            for (i, k), real in zip(places, columns[twins[0]].slide(*stretches, how, leaf.subtract, to, out), strict=True):
+                if real:  # never taken back: a part without results knows nothing
+                    self._real[i][k] = True
+
+    def column(self, i: int) -> pa.Array:
+        """What a leaf's column has become."""
+        pairs = zip(self._arrays[i], self._real[i], strict=True)
+        return self._layout.leaves[i].arrow([(*pair, real) for pair, real in pairs])
 
 
 def _arrow(bits: Array, valid: Array, real: bool, type_: pa.DataType) -> pa.Array:
@@ -261,14 +262,20 @@ class Layout:
             native = a.slice_kernel(items)
             prototype = None if native is None else _core.slice_column(native.kernel, items, list(native.params))
             if native is not None and prototype is not None:
-                return Leaf(a, type_, items, prototype, list(native.lowers), a.inverts_exactly(items))
+                subtract = a.inverts_exactly(items)
+                # Callables can't be told apart by their value, so those of one object are the same.
+                same = (native.kernel, native.params, items, a.column, a.looks_at_items, a.ties, subtract, a.where)
+                return Leaf(a, type_, items, prototype, list(native.lowers), subtract, same)
         if column is not None and not a.callables:
             check_items(a, column, type_)
         return Leaf(a, type_, "object", ObjectColumn(a))
 
     def lift(self, rows: RowView, places: Array, slices: int, each: Each | None = None) -> list[Any]:
-        """Every leaf's column for these rows."""
-        return list((each or map)(lambda leaf: leaf.lift(rows, places, slices), self.leaves))
+        """Every leaf's column for these rows; columns are not changed, so leaves of the same partials share one."""
+        lead = {i: twins[0] for twins in self.twins for i in twins}
+        own = [i for i in range(len(self.leaves)) if lead.get(i, i) == i]
+        made = dict(zip(own, (each or map)(lambda i: self.leaves[i].lift(rows, places, slices), own), strict=True))
+        return [made[lead.get(i, i)] for i in range(len(self.leaves))]
 
     def results(
         self,
@@ -277,15 +284,36 @@ class Layout:
         groups: Array | None = None,
         by_rows: bool = False,
         to: Array | None = None,
-        each: Each | None = None,
+        sheet: Sheet | None = None,
     ) -> list[pa.Array]:
-        """One Arrow column of results per aggregation of the query."""
-        parts = [leaf.slide(column, stretches, groups, by_rows, to, each) for leaf, column in zip(self.leaves, columns, strict=True)]
-        return self.assemble(parts)
+        """One Arrow column of results per aggregation of the query; the native ones are taken from a sheet where there is one."""
+        if sheet is None:
+            sheet = Sheet(self, len(stretches[0]))
+            sheet.write(columns, stretches, to)
+        return self.assemble(
+            [
+                sheet.column(i) if leaf.is_native else leaf.slide(columns[i], stretches, groups, by_rows, to)
+                for i, leaf in enumerate(self.leaves)
+            ]
+        )
+
+    @cached_property
+    def twins(self) -> list[list[int]]:
+        """The native leaves by their partials: sum and mean of a column are two ways to lower one."""
+        out: dict[Any, list[int]] = {}
+        for i, leaf in enumerate(self.leaves):
+            if leaf.is_native:
+                out.setdefault(leaf.twin, []).append(i)
+        return list(out.values())
 
     def assemble(self, parts: list[pa.Array]) -> list[pa.Array]:
         """The columns of all leaves as one per aggregation."""
         return [_assemble(tree, a, parts) for tree, (_, a) in zip(self._trees, self.query.aggs, strict=True)]
+
+    @cached_property
+    def all_native(self) -> bool:
+        """Whether no leaf holds Python objects."""
+        return all(leaf.is_native for leaf in self.leaves)
 
     @cached_property
     def needs_groups(self) -> bool:

@@ -10,10 +10,15 @@ import pyarrow.types as t
 from sash.engine.types import as_integers
 from sash.errors import DefinitionError
 
-__all__ = ["check_times", "check_values", "engine_column", "engine_type"]
+__all__ = ["check_times", "check_values", "engine_column", "engine_type", "text_bytes"]
 
 _MOST_TEXT = 2**31 - 1  # bytes that a column of 32-bit offsets holds
 _FURTHEST = 2**62  # microseconds: 146,000 years
+
+
+def text_bytes(column: pa.Array | pa.ChunkedArray) -> int:
+    """The bytes of a column of text or binary, which decide on its offsets; 0 of others, some of which do not know theirs."""
+    return column.nbytes if t.is_string(column.type) or t.is_binary(column.type) else 0
 
 
 def engine_type(type_: pa.DataType, nbytes: int = 0) -> pa.DataType:

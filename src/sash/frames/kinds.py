@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sash.engine.definition import Columns
 from sash.errors import DefinitionError
-from sash.frames.arrow import check_times, check_values, engine_column, engine_type
+from sash.frames.arrow import check_times, check_values, engine_column, engine_type, text_bytes
 
 __all__ = ["Frame", "frame_of"]
 
@@ -32,7 +32,7 @@ class Frame(Columns):
     def type_of(self, name: str) -> pa.DataType:
         """The engine's type of a column; kinds that know it without the values say so."""
         column = self._checked(name, lambda: self.raw(name))
-        return engine_type(column.type, column.nbytes)
+        return engine_type(column.type, text_bytes(column))
 
     def schema(self, names: Iterable[str]) -> pa.Schema:
         """The Arrow types of some columns; a DefinitionError names one that can't be carried."""
@@ -98,7 +98,7 @@ class ArrowFrame(Frame):
 
     def type_of(self, name: str) -> pa.DataType:
         unread = isinstance(self._given, pa.RecordBatchReader)
-        return engine_type(self._given.schema.field(name).type, 0 if unread else self._given.column(name).nbytes)
+        return engine_type(self._given.schema.field(name).type, 0 if unread else text_bytes(self._given.column(name)))
 
     def new(self, table: pa.Table, like: Mapping[str, str]) -> Any:
         types = {name: self._given.schema.field(old).type for name, old in like.items()}
