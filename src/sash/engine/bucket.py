@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import _core, codec
+from sash.engine.changes import translated
 from sash.engine.layout import RowView
 from sash.engine.live import COLUMN, LIVE, Live, forced_form, live_of
 from sash.engine.lookbacks import kept_rows, label_columns, lookback_columns, row_ties, shown_labels, split_labels
@@ -54,12 +55,14 @@ class Bucket:
 
     @classmethod
     def load(cls, query: Query, meta: bytes, blobs: Mapping[int, bytes]) -> Bucket:
-        """Read a stored state; ValueError naming what changed if it is another definition's."""
+        """Read a stored state, also another definition's if it holds what this one needs; else ValueError naming what is missing."""
         payload = codec.unseal("bucket", None, meta)
         bucket = cls(query)
         with codec.refusing():
             stored = codec.decode(payload)
-            query.check_definition(stored["definition"])
+            if stored["definition"] != query.definition:
+                blobs = translated(query, stored, blobs)
+                bucket._store.rewrite = True
             bucket.watermark, bucket.late = stored["watermark"], stored["late"]
             if not isinstance(bucket.late, int) or not isinstance(bucket.watermark, int | None):
                 raise TypeError(f"{bucket.watermark!r} and {bucket.late!r} are not a watermark and a count")

@@ -19,7 +19,7 @@ from sash.time import duration, duration_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Columns", "define_rolling", "define_windows", "labelled", "max_ahead_of", "watermark_delay"]
+__all__ = ["Columns", "define_rolling", "define_windows", "labelled", "max_ahead_of", "positive", "watermark_delay"]
 
 _ROWS = re.compile(r"\s*(\d+)\s*rows?\s*")
 
@@ -110,7 +110,7 @@ def _sessions(session: Any, emit: str, **others: Any) -> Sessions:
             )
     if emit != "final":
         raise DefinitionError(f"emit={emit!r} is not for sessions, which grow together as rows come. Use emit='final'.")
-    return Sessions(_positive("session", session))
+    return Sessions(positive("session", session))
 
 
 def _ranges(given: Any, read: Callable[[str, Any], int]) -> tuple[int, tuple[tuple[str, int], ...]]:
@@ -127,7 +127,7 @@ def _ranges(given: Any, read: Callable[[str, Any], int]) -> tuple[int, tuple[tup
 
 def _label(value: Any) -> str:
     """A duration as written, or as text where it was not written as such."""
-    return value if isinstance(value, str) else duration_text(_positive("range", value))
+    return value if isinstance(value, str) else duration_text(positive("range", value))
 
 
 def _step(slide: Any, longest: int, given: Any, ranges: tuple[tuple[str, int], ...], read: Callable[[str, Any], int]) -> int:
@@ -144,8 +144,8 @@ def _step(slide: Any, longest: int, given: Any, ranges: tuple[tuple[str, int], .
 
 
 def _sliding(range: Any, slide: Any, offset: Any, empty_once: bool) -> Windows:
-    longest, ranges = _ranges(range, _positive)
-    step = _step(slide, longest, range, ranges, _positive)
+    longest, ranges = _ranges(range, positive)
+    step = _step(slide, longest, range, ranges, positive)
     shift = 0 if offset is None else _duration("offset", offset) % step
     return Windows(longest, step, shift, ranges, empty_once)
 
@@ -327,7 +327,8 @@ def _duration(name: str, value: Any) -> int:
         raise DefinitionError(f"{name}={value!r}: {error}") from error
 
 
-def _positive(name: str, value: Any) -> int:
+def positive(name: str, value: Any) -> int:
+    """Read a duration above 0, in microseconds."""
     period = _duration(name, value)
     if period <= 0:
         raise DefinitionError(f"{name}={value!r} must be longer than 0, e.g. {name}='1 minute'.")
@@ -346,11 +347,11 @@ def _lookback(value: Any) -> tuple[str, Lookback]:
         return f"{int(rows[1])}rows", Rows(int(rows[1]))
     if isinstance(value, str) and "/" in value:
         far, _, near = value.partition("/")
-        hops = Hops(_positive("look-back", far), _positive("hop", near))
+        hops = Hops(positive("look-back", far), positive("hop", near))
         if hops.hop > hops.period:
             raise DefinitionError(f"the look-back {value!r} has a hop longer than its period. Swap them: '{near.strip()}/{far.strip()}'.")
         return far.strip(), hops
-    period = _positive("look-back", value)
+    period = positive("look-back", value)
     return (value if isinstance(value, str) else duration_text(period)), period
 
 
@@ -371,4 +372,4 @@ def max_ahead_of(columns: Columns, max_ahead: Any) -> tuple[int, str | None] | N
     period, column = max_ahead if isinstance(max_ahead, tuple) else (max_ahead, None)
     if column is not None:
         columns.require("max_ahead", column)
-    return _positive("max_ahead", period), column
+    return positive("max_ahead", period), column

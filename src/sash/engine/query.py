@@ -217,15 +217,6 @@ class Query:
     def _fingerprint(self) -> bytes:
         return codec.fingerprint(self.definition)
 
-    def check_definition(self, stored: dict[str, Any]) -> None:
-        """Raise a ValueError that names what differs from the definition a state was stored with."""
-        mine = self.definition
-        changed = [_difference(name, stored.get(name), mine.get(name)) for name in {**stored, **mine} if stored.get(name) != mine.get(name)]
-        if changed:
-            raise ValueError(
-                f"this state was stored with another definition: {'; '.join(changed)}. Start a new checkpoint, or restore the definition."
-            )
-
     def check_names(self) -> None:
         """Raise a ValueError if an aggregation can't be stored because it has no name."""
         for _, aggregation in self.aggs:
@@ -259,11 +250,3 @@ def _columns(aggregation: "Aggregation") -> "Iterator[str]":
     for _, part in aggregation.parts:
         yield from _columns(part)
     yield from (column for _, column in aggregation.columns())
-
-
-def _difference(name: str, stored: Any, mine: Any) -> str:
-    if name.startswith("aggregation ") and stored is not None and mine is not None:
-        if stored[0] == mine[0]:
-            return f"{name} has other code or parameters than it had"
-        stored, mine = stored[0], mine[0]
-    return f"{name} was {'absent' if stored is None else stored}, is {'absent' if mine is None else mine}"

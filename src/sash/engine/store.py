@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash import codec
+from sash.engine.changes import stored_facts
 from sash.engine.closings import Closings
 from sash.engine.layout import RowView
 from sash.engine.lookbacks import kept_rows
@@ -81,7 +82,9 @@ class Store:
         self.by_age = True  # entries leave by their age, not by closings
         self._closed: Closings | None = None  # since the last commit
         self._stored = 0  # entries in all pieces, if they do not leave by age
+        self.rewrite = False  # what is stored is another definition's: the next commit writes all of it
         self._rows: list[pa.RecordBatch] = []
+        self._facts: dict[str, Any] | None = None
         rolling = query.rolling
         # Rows that are kept by their number, or folded, are not dropped by age.
         self._forever = rolling is not None and (rolling.kept_rows > 0 or rolling.whole_past)
@@ -131,9 +134,10 @@ class Store:
         size = sum(piece.live(self._bound(piece, oldest, watermark)) for piece in self.pieces.values())
         fresh = [piece for piece in (self._slices(self._kept(delta, oldest, watermark)), self._pending(rows)) if piece is not None]
         closed, self._closed = self._closed, None
+        rewrite, self.rewrite = self.rewrite, False
         self._stored += 0 if delta is None else len(delta)
-        if size + sum(len(piece.data) for piece in fresh) < SMALL or (not self.by_age and self._stored > 2 * held):
-            if fresh or closed is not None or len(self.pieces) < len(before):
+        if rewrite or size + sum(len(piece.data) for piece in fresh) < SMALL or (not self.by_age and self._stored > 2 * held):
+            if fresh or rewrite or closed is not None or len(self.pieces) < len(before):
                 self.pieces = {}
                 self._stored = held
                 self._put(self._slices(run()), 0)
@@ -151,7 +155,9 @@ class Store:
         # A fresh version: a worker that holds the state of exactly this commit may go on with it.
         version = secrets.token_bytes(16)
         self._line = [*self._line, (self._number, version)][-LINE:]
-        meta = counters | {"pieces": kinds, "next": self._next, "line": self._line}
+        if self._facts is None:
+            self._facts = stored_facts(self.query)
+        meta = counters | self._facts | {"pieces": kinds, "next": self._next, "line": self._line}
         sealed = codec.seal("bucket", self.query.fingerprint(), codec.encode(meta))
         return Commit(sealed, put, [i for i in before if i not in self.pieces], version)
 

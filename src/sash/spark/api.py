@@ -14,6 +14,7 @@ from sash.spark.guard import guarded, quoted
 from sash.spark.history import reached, since, told_since, unseen, whole_slices
 from sash.spark.labels import as_rows, with_labels
 from sash.spark.settings import Settings
+from sash.spark.started import refusing
 from sash.spark.stream import stream
 from sash.spark.tile_sink import TOLD
 
@@ -40,6 +41,7 @@ def windows(
     tz: str | None = None,
     history: DataFrame | None = None,
     history_until: Any = None,
+    idle: Any = None,
 ) -> DataFrame:
     """Aggregate over windows [start, start + range), one every slide, for each key.
 
@@ -53,6 +55,9 @@ def windows(
 
     With `history`, a batch DataFrame of the same columns, rows before `history_until` count from there and the others from `df`: a
     stream begins with the state that history leaves, and gives the windows that end after it, as batch over both does.
+
+    With `idle`, the watermark of a stream also follows the clock, the delay and `idle` behind it, so that last windows close where no
+    rows come. A row that is further behind the clock is then late.
 
     Cost: independent of range / slide, but for the output.
 
@@ -81,6 +86,7 @@ def windows(
             tz=tz,
             history=history,
             since=since(df, history, history_until),
+            idle=idle,
         ),
     )
 
@@ -103,6 +109,7 @@ def rolling(
     at_time: str | None = None,
     history: DataFrame | None = None,
     history_until: Any = None,
+    idle: Any = None,
 ) -> DataFrame:
     """Give every row the aggregations of its key's rows in each look-back: (t - period, t].
 
@@ -114,7 +121,8 @@ def rolling(
     its time `at_time`: [t - period, t) unless `closed` says otherwise, so that nothing from t on can leak into it.
 
     With `history`, a batch DataFrame of the same columns, rows before `history_until` count from there and the others from `df`: a
-    stream begins with the state that history leaves, and gives the rows from then on, as batch over both does.
+    stream begins with the state that history leaves, and gives the rows from then on, as batch over both does. With `idle`, the
+    watermark also follows the clock, the delay and `idle` behind it.
 
     >>> out = rolling(df, time="at", lookbacks=["1h", "1d"], key="zone", aggs={"sum": agg.sum("fare")})  # doctest: +SKIP
     >>> out.columns                                                                                      # doctest: +SKIP
@@ -146,6 +154,7 @@ def rolling(
             labels=labels,
             history=history,
             since=since(df, history, history_until),
+            idle=idle,
         ),
     )
 
@@ -162,6 +171,7 @@ def tiles(
     emit: str = "final",
     history: DataFrame | None = None,
     history_until: Any = None,
+    idle: Any = None,
 ) -> DataFrame:
     """Cut time into slices of one grain and give each key's partials: what wheels are built from.
 
@@ -172,6 +182,7 @@ def tiles(
 
     With `history_until`, rows before it are dropped and counted as seen, and the slices that end after it come out: for a store that
     already has those before it, from `write_history`. Where it is within a slice, `history` has the rows of the slice's beginning.
+    With `idle`, the watermark also follows the clock, the delay and `idle` behind it.
 
     >>> minutes = tiles(df, time="at", grain="1 minute", key="zone", aggs={"fare": agg.mean("fare")})  # doctest: +SKIP
     >>> minutes.columns                                                                              # doctest: +SKIP
@@ -182,16 +193,18 @@ def tiles(
     if history is None and history_until is not None:
         whole_slices(history_until, grain)
         history = df.sparkSession.createDataFrame([], df.schema)
-    out = windows(df, **asked, history=history, history_until=history_until)
+    out = windows(df, **asked, history=history, history_until=history_until, idle=idle)
     out = out.withColumnsRenamed({"window_start": "slice_start", "window_end": "slice_end"})
-    return out.withMetadata("slice_end", {TOLD: emit}) if emit != "final" and df.isStreaming else out
+    if not df.isStreaming:
+        return out
+    return refusing(out if emit == "final" else out.withMetadata("slice_end", {**out.schema["slice_end"].metadata, TOLD: emit}))
 
 
 def _plan(df: DataFrame, definition: Definition) -> DataFrame:
     settings = Settings.read(df.sparkSession, definition.what)
     rows = unseen(guarded(df, definition, settings), definition, settings).select(*map(quoted, definition.columns))
     if definition.streaming:
-        return stream(rows, definition, settings)
+        return refusing(stream(rows, definition, settings))
     if definition.history is not None:
         rows = rows.unionByName(reached(definition.history, definition.query).select(*map(quoted, definition.columns)))
     return told_since(batch(rows, definition, settings), definition.query)

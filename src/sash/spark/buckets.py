@@ -10,10 +10,13 @@ is refused (``CheckpointMismatch``) with the setting that makes it go on.
 
 from __future__ import annotations
 
+import functools
+
 _MASK = 0xFFFFFFFF
 _SEED = 42
 
 
+@functools.cache
 def label(bucket: int) -> int:
     """Return the int32 whose Spark hash is `bucket`.
 

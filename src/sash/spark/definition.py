@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from sash.engine import Query
-from sash.engine.definition import Columns, define_rolling, define_windows, max_ahead_of, watermark_delay
+from sash.engine.definition import Columns, define_rolling, define_windows, max_ahead_of, positive, watermark_delay
 from sash.errors import DefinitionError
 from sash.spark.types import arrow_schema
 
@@ -30,6 +30,7 @@ class Definition:
     delay: int | None  # of the watermark that we put on, in microseconds; None where the DataFrame brings one, and in batch
     max_ahead: MaxAhead | None = None
     history: DataFrame | None = None  # rows from before the stream
+    idle: int | None = None  # how far behind the clock the watermark follows it, beside the delay; None: it does not
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -80,12 +81,14 @@ class SparkColumns(Columns):
             raise DefinitionError(f"key={name!r} is a map, and maps can't be keys. Take an entry of it, or to_json() of it.")
 
 
-def define(what: str, df: DataFrame, *, time: str, watermark: Any, max_ahead: Any, history: DataFrame | None, **asked: Any) -> Definition:
+def define(
+    what: str, df: DataFrame, *, time: str, watermark: Any, max_ahead: Any, history: DataFrame | None, idle: Any, **asked: Any
+) -> Definition:
     """Check the arguments of windows() or rolling()."""
     columns = SparkColumns(df)
     query = (define_windows if what == "windows" else define_rolling)(columns, time=time, streaming=df.isStreaming, **asked)
     delay = _watermark(df, time, watermark)
-    return Definition(what, query, df.isStreaming, delay, _max_ahead(df, columns, delay, max_ahead), history)
+    return Definition(what, query, df.isStreaming, delay, _max_ahead(df, columns, delay, max_ahead), history, _idle(df, delay, idle))
 
 
 def _watermark(df: DataFrame, time: str, watermark: Any) -> int | None:
@@ -105,6 +108,20 @@ def _watermark(df: DataFrame, time: str, watermark: Any) -> int | None:
     if not marked and delay is None:
         raise DefinitionError("a stream needs a watermark, to know when results are final. Add e.g. watermark='10 minutes'.")
     return delay
+
+
+def _idle(df: DataFrame, delay: int | None, idle: Any) -> int | None:
+    if idle is None:
+        return None
+    behind = positive("idle", idle)
+    if not df.isStreaming:
+        return None
+    if delay is None:
+        raise DefinitionError(
+            f"idle={idle!r} moves the watermark, and the DataFrame brings one of its own, which Spark does not let others move. "
+            "Use watermark= instead of withWatermark()."
+        )
+    return behind
 
 
 def _max_ahead(df: DataFrame, columns: Columns, delay: int | None, max_ahead: Any) -> MaxAhead | None:

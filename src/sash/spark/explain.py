@@ -32,9 +32,9 @@ def explain(df: DataFrame) -> str:
     return "\n".join(notes)
 
 
-def noted(df: DataFrame, definition: Definition, chosen: dict[str, str]) -> DataFrame:
-    """Note the plan on a result column; `chosen` maps strategies to what they do or why not, the one taken first."""
-    return df.withMetadata(definition.result_column, {_NOTE: _text(definition, chosen)})
+def noted(df: DataFrame, definition: Definition, chosen: dict[str, str], **more: str) -> DataFrame:
+    """Note the plan on a result column; `chosen` maps strategies to what they do or why not, the one taken first; `more` goes along."""
+    return df.withMetadata(definition.result_column, {_NOTE: _text(definition, chosen), **more})
 
 
 def _text(definition: Definition, chosen: dict[str, str]) -> str:
@@ -78,4 +78,6 @@ def _delay(definition: Definition) -> str:
         "changed": "the values are those of the watermark",
         "update": "none: a window comes out whenever rows came for it, until the watermark has passed its end",
     }[definition.query.emit]
+    if definition.idle is not None:
+        behind += f", and no further than {duration_text(definition.idle)} more behind the clock"
     return f"{event}; the watermark is {behind}, and moves between micro-batches"

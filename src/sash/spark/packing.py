@@ -31,7 +31,6 @@ def packer(query: Query, buckets: int, *, touch: bool = False, always: bool = Fa
     def pack(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
-        labels = [label(bucket) for bucket in range(buckets)]
         missing = set(range(buckets)) if touch else set()
         slicer = Slicer(query, buckets)
         for batch in batches:
@@ -42,16 +41,17 @@ def packer(query: Query, buckets: int, *, touch: bool = False, always: bool = Fa
             if missing and newest is not None:
                 packed += [Packed(bucket, newest, b"", 0, 0) for bucket in missing - {p.bucket for p in packed}]
                 missing = set()
-            yield _rows(packed, labels)
+            yield packed_rows(packed)
         if missing and always and TaskContext.get().partitionId() == 0:
-            yield _rows([Packed(bucket, None, b"", 0, 0) for bucket in missing], labels)
+            yield packed_rows([Packed(bucket, None, b"", 0, 0) for bucket in missing])
 
     return pack
 
 
-def _rows(packed: list[Packed], labels: list[int]) -> pa.RecordBatch:
+def packed_rows(packed: list[Packed]) -> pa.RecordBatch:
+    """What the map side sends, as rows."""
     columns = [
-        pa.array([labels[p.bucket] for p in packed], pa.int32()),
+        pa.array([label(p.bucket) for p in packed], pa.int32()),
         pa.array([p.max_time for p in packed], pa.int64()).cast(UTC),
         pa.array([p.blob for p in packed], pa.binary()),
         pa.array([p.rows for p in packed], pa.int64()),

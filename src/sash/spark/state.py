@@ -67,6 +67,18 @@ def read_state(spark: SparkSession, checkpoint: str, operator: int = 0) -> DataF
     return spark.createDataFrame(sorted(rows), _COLUMNS)
 
 
+def stored_meta(spark: SparkSession, checkpoint: str) -> bytes | None:
+    """Read what some bucket of a checkpoint says of its state; None if the checkpoint holds none of ours."""
+    from pyspark.errors import PySparkException
+
+    try:
+        reader = spark.read.format("statestore").option("stateVarName", "state").option("operatorId", 0)
+        found = reader.load(checkpoint).filter(f"user_map_key.id = {META}").select("user_map_value.blob").take(1)
+    except PySparkException:  # no batch was committed yet, or the stateful operator is another's
+        return None
+    return Header.split(bytes(found[0][0]))[1] if found else None
+
+
 def _row(data: bytes, blobs: int, size: int) -> tuple[Any, ...]:
     header, meta = Header.split(data)
     stored = codec.decode(codec.unseal("bucket", None, meta))

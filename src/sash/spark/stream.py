@@ -18,9 +18,11 @@ from sash.spark.definition import Definition
 from sash.spark.explain import noted
 from sash.spark.guard import quoted
 from sash.spark.history import history_text, initial_state, told_since
+from sash.spark.idle import with_clock
 from sash.spark.operator import BucketProcessor
 from sash.spark.packing import COUNTERS, PACKED, is_plain, operator_schema, packer, unpack
 from sash.spark.settings import Settings
+from sash.spark.started import planned
 from sash.spark.types import spark_schema
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ def stream(df: DataFrame, definition: Definition, settings: Settings) -> DataFra
     query = definition.query
     schema = query.output_schema()
     packed = df.mapInArrow(packer(query, settings.buckets, touch=True, always=definition.delay is None), PACKED)
+    if definition.idle is not None:
+        packed = with_clock(packed, definition.idle, settings.buckets)
     if definition.delay is not None:
         packed = packed.withWatermark("at", f"{definition.delay // 1000} milliseconds")
     packed = packed.observe(settings.metric("in"), F.sum("rows").alias("rows"), F.sum("null_times").alias("null_times"))
@@ -51,7 +55,7 @@ def stream(df: DataFrame, definition: Definition, settings: Settings) -> DataFra
     out = told_since(out, query)
     chosen = {"packed": f"{_packed(definition)}, {settings.buckets} buckets"}
     begins = {} if query.since is None else {"history": history_text(query)}
-    return noted(out, definition, {**chosen, "state": _state(definition), **begins, **_OTHERS})
+    return noted(out, definition, {**chosen, "state": _state(definition), **begins, **_OTHERS}, **planned(query, settings.name))
 
 
 _OTHERS = {
