@@ -109,6 +109,9 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     ),
     "spark-live": Experiment(_SPARK, "steady micro-batches of a minute after a filled hour and a filled day", ("keys", "rows")),
     "frames": Experiment("sash.bench.frames", "rolling() of frames by key, against Polars, pandas and DuckDB", ("size", "keys")),
+    "features": Experiment(
+        "sash.bench.features", "rolling(at=labels), against DuckDB, Polars and, on Spark, a range join", ("size", "keys")
+    ),
     "spark-ooo": Experiment(_SPARK, "streaming windows() by how late rows are, against Spark's own (FiBA fig. 16, there on Flink)", ()),
     "spark-bulk": Experiment(_SPARK, "streaming windows() by how many rows leave at once (bulk FiBA fig. 17, there on Flink)", ()),
     "spark-windows": Experiment(_SPARK, "streaming windows() against Spark's window(), and two steps of it", ("keys", "ratio")),

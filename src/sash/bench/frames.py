@@ -20,7 +20,7 @@ from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say, spread
 from sash.bench.tables import columns
 
-__all__ = ["findings", "measure", "plot", "table"]
+__all__ = ["findings", "measure", "plot", "table", "timed", "total"]
 
 LOOKBACKS: Final = {"10m": 600, "1h": 3600, "1d": 86400}
 AGGS: Final = ("count", "sum", "mean", "max")
@@ -49,7 +49,7 @@ def _race(name: str, rows: int, keys: int, repeats: int) -> dict[str, Any]:
         if not importlib.util.find_spec(package):
             continue
         run, totals = make(data)
-        seconds, found = _timed(run, totals, repeats)
+        seconds, found = timed(run, totals, repeats)
         if expected is None:
             expected = found
         wrong = [column for column, value in found.items() if not np.isclose(value, expected[column], rtol=1e-6)]
@@ -70,7 +70,7 @@ def _race(name: str, rows: int, keys: int, repeats: int) -> dict[str, Any]:
     }
 
 
-def _timed(run: Callable[[], Any], totals: Callable[[Any], Totals], repeats: int) -> tuple[list[float], Totals]:
+def timed(run: Callable[[], Any], totals: Callable[[Any], Totals], repeats: int) -> tuple[list[float], Totals]:
     """Time a contender after one run that does not count, unless that run was long; the totals of its result."""
     start = time.perf_counter()
     result = run()
@@ -95,7 +95,7 @@ def _sash(data: dict[str, Any]) -> tuple[Callable[[], Any], Callable[[Any], Tota
     aggs = {name: agg.count() if name == "count" else getattr(agg, name)("v") for name in AGGS}
     return (
         lambda: rolling(frame, time="stamp", key="key", lookbacks=list(LOOKBACKS), aggs=aggs),
-        lambda out: {column: _total(out.column(column)) for column in _columns()},
+        lambda out: {column: total(out.column(column)) for column in _columns()},
     )
 
 
@@ -103,7 +103,8 @@ def _columns() -> list[str]:
     return [f"{name}_{label}" for name in AGGS for label in LOOKBACKS]
 
 
-def _total(column: Any) -> float:
+def total(column: Any) -> float:
+    """Add up an Arrow column, nothing as 0."""
     return float(np.nansum(column.to_numpy().astype(float)))
 
 
@@ -162,7 +163,7 @@ def _duckdb(data: dict[str, Any]) -> tuple[Callable[[], Any], Callable[[Any], To
         for label, s in LOOKBACKS.items()
     )
     sql = f"select *, {selected} from events window {frames}"
-    return lambda: connection.sql(sql).to_arrow_table(), lambda out: {column: _total(out.column(column)) for column in _columns()}
+    return lambda: connection.sql(sql).to_arrow_table(), lambda out: {column: total(out.column(column)) for column in _columns()}
 
 
 # Who runs, by the package it needs; the first is the one that the others are compared with.
