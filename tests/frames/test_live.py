@@ -76,7 +76,7 @@ def test_live_equals_the_operator_over_batches_watermarks_saves_and_loads(seed):
 
 def test_saved_bytes_of_another_definition_are_refused_by_what_differs():
     data = Live(SCHEMA, range="1h", **ASKED).save()
-    with pytest.raises(ValueError, match="range was 3600000000, is 7200000000"):
+    with pytest.raises(ValueError, match="range was 1h, is 2h"):
         Live.load(data, SCHEMA, range="2h", **ASKED)
     with pytest.raises(ValueError, match="damaged"):
         Live.load(data[:-3], SCHEMA, range="1h", **ASKED)

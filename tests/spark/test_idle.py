@@ -31,10 +31,10 @@ def test_the_last_windows_close_by_the_clock_the_delay_and_idle_behind_it(stream
     #  batch 1   a(3)      clock 4          W = max(3, 4 - 5) - 2 = 1
     #  batch 2   -         clock 12         W = 12 - 5 - 2 = 5
     #  batch 3   -         clock 17         W = 17 - 5 - 2 = 10
-    #  batch 4   a(9), b(11)   clock 18     [0, 10) closes, without a(9), which is late: 9 <= 10
-    #  batch 5   -         clock 28         W becomes 21; batch 6 closes [10, 20)
+    #  batch 4   b(11)     clock 18         [0, 10) closes
+    #  batch 5   a(9)      clock 28         late: 9 <= 10; W becomes 21, and batch 6 closes [10, 20)
     clock(4, 12, 17, 18, 28)
-    source = stream(EVENTS, rows([[("a", 3.0, 1)], [], [], [("a", 9.0, 1), ("b", 11.0, 1)]]))
+    source = stream(EVENTS, rows([[("a", 3.0, 1)], [], [], [("b", 11.0, 1)], [("a", 9.0, 1)]]))
     out = source.run(lambda df: windows(df, range="10s", watermark="2s", idle="5s", **KEYED))
     told = [[(key, seconds(end), n) for key, _, end, n in batch] for batch in out]
     assert told == [[], [], [], [("a", 10.0, 1)], [], [("b", 20.0, 1)]]

@@ -14,7 +14,7 @@ commit of the same line is brought up to date with the deltas since (``since``):
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ SMALL = 100_000  # bytes below which the whole state is one blob
 # before they left: 2.5 MB written again in every third micro-batch of 10,000 keys.
 FAN = 8
 LEAST = 4_096  # deltas below this are of one class
+LARGE = 8_000_000  # bytes from which on a delta is left as it is: it would be one value of the store, copied at once
+ENTRIES = 1 << 18  # of one delta at most, but for a key that has more
 RECENT = 6  # deltas of so many last commits are not merged
 LINE = 32  # versions of last commits that are remembered
 
@@ -132,7 +134,7 @@ class Store:
             i: piece for i, piece in before.items() if piece.kind != "flag" and not piece.is_dead(self._bound(piece, oldest, watermark))
         }
         size = sum(piece.live(self._bound(piece, oldest, watermark)) for piece in self.pieces.values())
-        fresh = [piece for piece in (self._slices(self._kept(delta, oldest, watermark)), self._pending(rows)) if piece is not None]
+        fresh = [*self._slices(self._kept(delta, oldest, watermark)), *self._pending(rows)]
         closed, self._closed = self._closed, None
         rewrite, self.rewrite = self.rewrite, False
         self._stored += 0 if delta is None else len(delta)
@@ -140,8 +142,8 @@ class Store:
             if fresh or rewrite or closed is not None or len(self.pieces) < len(before):
                 self.pieces = {}
                 self._stored = held
-                self._put(self._slices(run()), 0)
-                self._put(self._pending(pending), 0)
+                for piece in [*self._slices(run()), *self._pending(pending)]:
+                    self._put(piece, 0)
         else:
             if closed is not None:
                 fresh.append(self._closings(closed))
@@ -149,7 +151,8 @@ class Store:
                 self._put(piece, self._number)
             for kind in ("slices", "rows", "closed"):
                 self._merge_classes(kind, oldest, watermark)
-        self._put(None if not flagged else Piece("flag", pack_rows(self.query, concat(flagged)), [FOREVER]), self._number)
+        if flagged:
+            self._put(Piece("flag", pack_rows(self.query, concat(flagged)), [FOREVER]), self._number)
         put = {i: piece.data for i, piece in self.pieces.items() if i not in before}
         kinds = {i: (piece.kind, piece.quantiles, piece.first, piece.last) for i, piece in self.pieces.items()}
         # A fresh version: a worker that holds the state of exactly this commit may go on with it.
@@ -209,12 +212,11 @@ class Store:
 
     # --- pieces
 
-    def _put(self, piece: Piece | None, first: int) -> None:
-        """Store a piece with the slices of all commits from this one on."""
-        if piece is not None:
-            piece.first, piece.last = first, piece.last or self._number
-            self.pieces[self._next] = piece
-            self._next += 1
+    def _put(self, piece: Piece, first: int, last: int | None = None) -> None:
+        """Store a piece with the slices of all commits from the first to the last, which is this one unless told."""
+        piece.first, piece.last = first, self._number if last is None else last
+        self.pieces[self._next] = piece
+        self._next += 1
 
     def _bound(self, piece: Piece, oldest: int, watermark: int | None) -> int:
         if piece.kind == "slices":
@@ -235,16 +237,21 @@ class Store:
             return None
         return run.keep(oldest) if self.query.rolling is None else kept_rows(self.query, run, watermark)
 
-    def _slices(self, run: Run | None) -> Piece | None:
-        if run is None or not len(run):
-            return None
-        return Piece("slices", codec.seal("slices", self.query.fingerprint(), run.pack()), _quantiles(run.times, self._forever))
+    def _slices(self, run: Run | None, most: int = 0) -> Iterator[Piece]:
+        """A run in pieces: some keys in each where it is long."""
+        first = 0
+        while run is not None and first < len(run.keys):
+            last = max(first + 1, int(np.searchsorted(run.starts, run.starts[first] + (most or ENTRIES), side="right")) - 1)
+            times = run.times[run.starts[first] : run.starts[last]]
+            if len(times):
+                data = codec.seal("slices", self.query.fingerprint(), run.pack(first, last))
+                yield Piece("slices", data, _quantiles(times, self._forever))
+            first = last
 
-    def _pending(self, batches: list[pa.RecordBatch]) -> Piece | None:
-        if not batches:
-            return None
-        batch = concat(batches)
-        return Piece("rows", pack_rows(self.query, batch), _quantiles(RowView(self.query, batch).times, False))
+    def _pending(self, batches: list[pa.RecordBatch]) -> Iterator[Piece]:
+        if batches:
+            batch = concat(batches)
+            yield Piece("rows", pack_rows(self.query, batch), _quantiles(RowView(self.query, batch).times, False))
 
     def _not_final(self, batches: list[pa.RecordBatch], watermark: int | None) -> list[pa.RecordBatch]:
         import pyarrow as pa
@@ -260,21 +267,20 @@ class Store:
             for i, piece in self.pieces.items():
                 if piece.kind == kind and piece.last <= self._number - RECENT:
                     size = max(piece.live(self._bound(piece, oldest, watermark)), LEAST)
-                    classes.setdefault(int(np.log(size) / np.log(FAN)), []).append(i)
+                    if size < LARGE:
+                        classes.setdefault(int(np.log(size) / np.log(FAN)), []).append(i)
             full = next((members for _, members in sorted(classes.items()) if len(members) >= FAN), None)
             if full is None:
                 return
             merged = [self.pieces.pop(i) for i in full]
-            made: Piece | None
             if kind == "closed":
-                made = self._closings(reduce(Closings.merge, map(self._closings_of, merged)))
+                made = [self._closings(reduce(Closings.merge, map(self._closings_of, merged)))]
             elif kind == "rows":
-                made = self._pending(self._not_final([unpack_rows(self.query, piece.data) for piece in merged], watermark))
+                made = [*self._pending(self._not_final([unpack_rows(self.query, piece.data) for piece in merged], watermark))]
             else:
                 run = self._run_of(merged[0])
                 for piece in merged[1:]:
                     run, _ = run.merge(self._run_of(piece), self.query.windows is not None)
-                made = self._slices(self._kept(run, oldest, watermark))
-            if made is not None:
-                made.last = max(piece.last for piece in merged)
-            self._put(made, min(piece.first for piece in merged))
+                made = [*self._slices(self._kept(run, oldest, watermark), FAN * ENTRIES)]
+            for piece in made:
+                self._put(piece, min(piece.first for piece in merged), max(piece.last for piece in merged))

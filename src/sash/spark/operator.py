@@ -130,7 +130,9 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def _caught_up(self, meta: bytes) -> Bucket | None:
         """A bucket of an earlier commit, brought up to date."""
         bucket = _cache.take_last(commits_of(meta))
-        return bucket if bucket is not None and bucket.catch_up(meta, lambda i: bytes(self._state.getValue((i,))[0])) else None
+        if bucket is None or bucket.query.fingerprint() != self._query.fingerprint():  # of before the definition changed
+            return None
+        return bucket if bucket.catch_up(meta, lambda i: bytes(self._state.getValue((i,))[0])) else None
 
     def _load(self, meta: bytes) -> Bucket:
         blobs = {key[0]: bytes(value[0]) for key, value in self._state.iterator() if key[0] != META}
