@@ -216,9 +216,7 @@ def test_rows_and_the_whole_past_survive_many_commits(monkeypatch):
 
 def test_a_long_state_is_stored_in_pieces_of_some_keys_each(monkeypatch):
     monkeypatch.setattr("sash.engine.store.ENTRIES", 100)
-    query = Query(
-        pa.schema([("k", pa.int64()), ("t", pa.int64())]), "t", ("k",), (("n", agg.count()),), rolling=Rolling((("9", 10**9),))
-    )
+    query = Query(pa.schema([("k", pa.int64()), ("t", pa.int64())]), "t", ("k",), (("n", agg.count()),), rolling=Rolling((("9", 10**9),)))
     bucket = Bucket(query)
     bucket.advance(0)
     rows = {"k": [i % 37 for i in range(40_000)], "t": [1 + i for i in range(40_000)]}

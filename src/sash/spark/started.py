@@ -86,7 +86,8 @@ def _check(query: Query, running: Any, spark: Any) -> None:
     if known is not None and known.exists() and known.read_text() == mine:
         return
     new = folder is not None and not any((folder / "commits").glob("*"))
-    stored = None if new else stored_meta(spark, checkpoint)
+    # Spark writes its root as a URI, and reads a path as it stands: with a space the two differ.
+    stored = None if new else stored_meta(spark, checkpoint if folder is None else str(folder))
     if stored is not None:
         meta = codec.decode(codec.unseal("bucket", None, stored))
         if meta["definition"] != query.definition:
