@@ -119,7 +119,9 @@ def _polars_rolling(data: dict[str, Any]) -> tuple[Callable[[], Any], Callable[[
         rolled = {label: frame.rolling("stamp", period=label, group_by="key").agg(*each.values()) for label in LOOKBACKS}
         return {f"{name}_{label}": out[name] for label, out in rolled.items() for name in AGGS}
 
-    return run, lambda out: {column: float(out[column].sum()) for column in _columns()}
+    return run, lambda out: {
+        column: float(out[column].cast(pl.Float64).sum()) for column in _columns()
+    }  # counts are 32 bits, their sum too
 
 
 def _polars_over(data: dict[str, Any]) -> tuple[Callable[[], Any], Callable[[Any], Totals]]:
