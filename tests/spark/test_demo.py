@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sash import cli
-from sash.demo import command, flights
+from sash.demo import command, flights, training
 
 pytestmark = pytest.mark.spark
 
@@ -29,6 +29,10 @@ def test_the_demo_checks_asks_and_draws(shared, tmp_path, capsys):
     said = capsys.readouterr().out
     assert said.count("stream = batch, row by row: yes") == 3
     assert f"features      {FIRST:,} rows" in said
+    assert re.search(r"the same [\d,]+ windows: yes", said)
+    assert re.search(rf"Spark's window\(\) +{FIRST:,} flights in ", said)
+    assert f"{FIRST // 50:,} labels by rolling(at=)" in said
+    assert "then open http://127.0.0.1:8017/" in said
 
     # windows of an hour, one every 2 minutes: as many as (key, start) pairs that hold a flight
     keys = [(row["origin"], row["carrier"]) for row in rows]
@@ -73,6 +77,22 @@ def test_the_exit_code_says_whether_all_rows_were_equal(monkeypatch, tmp_path, d
 
     monkeypatch.setattr("sash.spark.session", lambda *names, **conf: Session())
     monkeypatch.setattr(command, "check", lambda *given: done)
+    monkeypatch.setattr(command, "race", lambda *given: {})
     monkeypatch.setattr("sash.demo.questions.answers", lambda path: [])
     monkeypatch.setattr("sash.demo.chart.draw", lambda *given: None)
     assert cli.main(["demo", "--flights", "10", "--chart", str(tmp_path / "chart.png")]) == code
+
+
+def test_a_training_set_has_what_was_known_before_each_label():
+    table = flights.departures(FIRST)
+    rows = table.to_pylist()
+    last = rows[(FIRST - 1) // 50 * 50]
+    before = [
+        row["dep_delay"]
+        for row in rows
+        if (row["origin"], row["carrier"]) == (last["origin"], last["carrier"])
+        and last["scheduled"] - dt.timedelta(hours=3) <= row["scheduled"] < last["scheduled"]
+    ]
+    said = training.training_set(table)[-1].split()
+    assert said[4] == str(len(before))
+    assert said[5] == (f"{sum(before) / len(before):.1f}" if before else "-")
