@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from sash import agg, rolling
+from sash import agg
+from sash.frames import rolling
 
 if TYPE_CHECKING:
     import pyarrow as pa
