@@ -3,8 +3,10 @@
 Spark's are run by tests/spark/test_docs.py.
 """
 
+import ast
 import doctest
 import html
+import importlib
 import pathlib
 import re
 import shlex
@@ -95,3 +97,24 @@ def test_commands_in_the_docs_are_known(capsys):
             cli.parse(shlex.split(line)[1:])
         except SystemExit:
             pytest.fail(f"{line}: {capsys.readouterr().err}")
+
+
+# Blocks that need a cluster, a broker or a running query. They are compiled, and what they import is looked up.
+NOT_RUN = {"cluster.md", "serve.md", "pipelines.md", "features.md", "reliability.md"}
+RUN_ON_SPARK = {"README.md", "spark.md", "tutorial.md"}  # by tests/spark/test_docs.py
+
+
+def plain_blocks(page):
+    return [block for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.S) if ">>>" not in block]
+
+
+def test_code_that_no_test_runs_is_known_and_compiles():
+    for page in PAGES:
+        blocks = plain_blocks(page)
+        assert not blocks or page.name in NOT_RUN | RUN_ON_SPARK, f"{page.name} has code that no test runs: write it as a session (>>>)"
+        for block in blocks:
+            tree = ast.parse(block)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sash"):
+                    home = importlib.import_module(node.module)
+                    assert [alias.name for alias in node.names if not hasattr(home, alias.name)] == [], page.name

@@ -20,7 +20,7 @@ def explain(df: DataFrame) -> str:
 
     >>> print(explain(windows(stream, time="at", range="1h", slide="1m", aggs={"n": agg.count()}, watermark="10m")))  # doctest: +SKIP
     windows of 1h every 1m, no key, as a stream
-      packed       slices packed by bucket before the shuffle, ... buckets    <- chosen
+      packed      rows sliced by key and pane where they are, ...    <- chosen
       ...
     """
     notes = dict.fromkeys(field.metadata[_NOTE] for field in df.schema.fields if _NOTE in (field.metadata or {}))
