@@ -49,6 +49,8 @@ def _values(rows: list[tuple[int, Any]]) -> list[float]:
 
 
 def _year(panel: Any, delay: Any, first: int, last: int, day: int, value: float) -> None:
+    from matplotlib.dates import ConciseDateFormatter
+
     days = delay.group_by_all(first, last, DAY)
     weeks = [(at, delay.query_all(at - 6 * DAY, at + DAY)) for at in range(first + 6 * DAY, last, DAY)]
     panel.plot(_times(days), _values(days), color="tab:blue", linewidth=0.9, alpha=0.7, label="of the day")
@@ -56,7 +58,10 @@ def _year(panel: Any, delay: Any, first: int, last: int, day: int, value: float)
     at = dt.datetime.fromisoformat(timestamp_text(day))
     panel.plot([at], [value], "o", color="tab:red")
     text = f"the worst day, {at.day} {at:%B}: {value:.0f} minutes"
-    panel.annotate(text, (at, value), xytext=(8, 0), textcoords="offset points", color="tab:red", va="center")
+    left = day - first > (last - first) / 2  # where there is room for the text
+    side = {"xytext": (-8, 0), "ha": "right"} if left else {"xytext": (8, 0), "ha": "left"}
+    panel.annotate(text, (at, value), textcoords="offset points", color="tab:red", va="center", **side)
+    panel.xaxis.set_major_formatter(ConciseDateFormatter(panel.xaxis.get_major_locator()))
     panel.set(title="Mean departure delay over the year", xlabel="day they were scheduled for", ylabel="mean delay (minutes)")
     panel.margins(x=0.01, y=0.1)
     panel.grid(alpha=0.3)
@@ -83,7 +88,8 @@ def _disorder(panel: Any, behind: Any) -> None:
     late = behind[behind > 0]
     edges = np.unique(np.round(np.geomspace(1, max(int(late.max()), 2) + 1, 40)).astype(int)) if len(late) else np.array([1, 2])
     counts, _ = np.histogram(late, edges)
-    panel.plot((edges[:-1] * edges[1:]) ** 0.5, np.maximum(counts, 0.5), marker=".", color="tab:green")
+    some = counts > 0
+    panel.plot((edges[:-1] * edges[1:])[some] ** 0.5, counts[some], marker=".", color="tab:green")
     panel.set(xscale="log", yscale="log", xlabel="behind the latest schedule seen so far (logarithmic)", ylabel="flights (logarithmic)")
     marks = [mark for mark in (1, 5, 15, 60, 240, 720) if mark <= edges[-1]]
     panel.set_xticks(marks, ["1 min", "5 min", "15 min", "1 h", "4 h", "12 h"][: len(marks)])
