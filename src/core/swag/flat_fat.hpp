@@ -134,8 +134,24 @@ class FlatFat {
     return {monoid_.combine(a.partial, b.partial), a.items + b.items};
   }
 
-  // A leaf and the nodes above it. All are combined before one is stored: a combine that throws has changed nothing.
+  // Takes the combination in as it is made: of large partials a copy costs as much as a combine.
+  void combine_children(std::size_t i) {
+    Node &node = tree_[i], &a = tree_[2 * i], &b = tree_[2 * i + 1];
+    node.items = a.items + b.items;
+    if (a.items == 0 || b.items == 0)
+      node.partial = a.items ? a.partial : b.partial;
+    else
+      node.partial = monoid_.combine(a.partial, b.partial);
+  }
+
+  // A leaf and the nodes above it. Where combine may throw, all are combined before one is stored: then nothing has changed.
   void rewrite(std::size_t slot, Node leaf) {
+    if constexpr (!may_throw<M>) {
+      std::size_t i = capacity_ + slot;
+      tree_[i] = std::move(leaf);
+      while ((i /= 2) > 0) combine_children(i);
+      return;
+    }
     path_.clear();
     path_.push_back(std::move(leaf));
     for (std::size_t i = capacity_ + slot; i > 1; i /= 2)
