@@ -2,32 +2,35 @@
 
 import random
 from bisect import insort
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from sash import agg
-from sash.engine import Query, Rolling, Rows, Slicer, Windows, bucket_of, store
+from sash.engine import Hops, Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of, store
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.int64())])
 AGGS = (("n", agg.count()), ("s", agg.sum("v")), ("hi", agg.max("v")), ("at", agg.argmax("v")))
+# A Python object whose order matters: by time, then by value.
+ENDS = agg.define(lift=lambda v: (v, v), combine=lambda a, b: (a[0], b[1]), lower=str, identity=None, name="ends", column="v")
 STEPS, MANY = 20_000, 1_000_000  # rows
 
 
 def lowered(rows):
     """Of (time, arrival, value) in order of time."""
     if not rows:
-        return (0, None, None, None)
-    top = max(v for _, _, v in rows)
-    return (len(rows), sum(v for _, _, v in rows), top, min(t for t, _, v in rows if v == top))
+        return (0, None, None, None, str(None))
+    top, ends = max(v for _, _, v in rows), sorted((t, v) for t, _, v in rows)
+    return (len(rows), sum(v for _, _, v in rows), top, min(t for t, _, v in rows if v == top), str((ends[0][1], ends[-1][1])))
 
 
 class Model:
     """Rows by key in order of time and arrival."""
 
-    def __init__(self, windows=None, rolling=None):
-        self.windows, self.rolling = windows, rolling
+    def __init__(self, windows=None, rolling=None, results=4):
+        self.windows, self.rolling, self.results = windows, rolling, results
         self.rows, self.mark = {}, -(10**9)
 
     def keep(self, oldest, rows=0):
@@ -55,10 +58,27 @@ class WindowModel(Model):
             while start + length <= mark and start <= held[-1][0]:
                 rows = [r for r in held if start <= r[0] < start + length]
                 if rows:
-                    out.append((k, start, start + length, *lowered(rows)))
+                    out.append((k, start, start + length, *lowered(rows)[: self.results]))
                 start += slide
         self.mark = mark
         self.keep((mark - length) // slide * slide + slide)
+        return out
+
+
+class SessionModel(Model):
+    def step(self, came, mark):
+        gap, out = self.windows.gap, []
+        for n, (k, t, v) in enumerate(came):
+            if t > self.mark - gap:
+                insort(self.rows.setdefault(k, []), (t, n, v))
+        for k, held in list(self.rows.items()):
+            cuts = [0, *(i for i in range(1, len(held)) if held[i][0] - held[i - 1][0] > gap), len(held)]
+            over = [held[a:b] for a, b in pairwise(cuts) if held[b - 1][0] + gap <= mark]
+            out += [(k, rows[0][0], rows[-1][0] + gap, *lowered(rows)[: self.results]) for rows in over]
+            del held[: sum(map(len, over))]
+            if not held:
+                del self.rows[k]
+        self.mark = mark
         return out
 
 
@@ -85,13 +105,20 @@ class RollingModel(Model):
         periods = [p for _, p in self.rolling.lookbacks]
         for (t, k, v), place in zip(final, places, strict=True):
             held = self.rows[k]
-            frames = [held[max(0, place - p.n) : place] if isinstance(p, Rows) else [r for r in held if t - p < r[0] <= t] for p in periods]
+            frames = [
+                held[max(0, place - p.n) : place] if isinstance(p, Rows) else [r for r in held if self.begin(t, p) <= r[0] <= t]
+                for p in periods
+            ]
             values = [lowered(frame) for frame in frames]
-            out.append((k, t, v, *(value[i] for i in range(4) for value in values)))
+            out.append((k, t, v, *(value[i] for i in range(self.results) for value in values)))
         self.mark = mark
-        times = [p for p in periods if not isinstance(p, Rows)]
-        self.keep(mark + 2 - max(times), max((p.n for p in periods if isinstance(p, Rows)), default=0))
+        oldest = min(self.begin(mark + 1, p) for p in periods if not isinstance(p, Rows))
+        self.keep(oldest, max((p.n for p in periods if isinstance(p, Rows)), default=0))
         return out
+
+    @staticmethod
+    def begin(t, period):
+        return (t - period.period) // period.hop * period.hop if isinstance(period, Hops) else t - period + 1
 
 
 def run(form, steps, seed, monkeypatch):
@@ -107,16 +134,17 @@ def run(form, steps, seed, monkeypatch):
 def drawn(rng):
     """A query and the model of it."""
     slide = rng.choice([1, 5, 20])
-    if rng.random() < 0.5:
+    aggs = AGGS if rng.random() < 0.7 else (*AGGS, ("ends", ENDS))
+    kind = rng.choice([WindowModel, WindowModel, SessionModel, RollingModel, RollingModel])
+    if kind is WindowModel:
         how = {"windows": Windows(slide * rng.choice([1, 3, 40]) + rng.choice([0, slide // 2]), slide)}
-        model = WindowModel(**how)
+    elif kind is SessionModel:
+        how = {"windows": Sessions(slide)}
     else:
-        lookbacks = rng.sample([("a", 7), ("b", 60), ("c", 400)], rng.randint(1, 3)) + rng.choice(
-            [[], [("r", Rows(rng.choice([1, 4, 40])))]]
-        )
+        lookbacks = rng.sample([("a", 7), ("b", 60), ("c", 400), ("d", Hops(300, 60)), ("e", Hops(50, 10))], rng.randint(1, 3))
+        lookbacks += rng.choice([[], [("r", Rows(rng.choice([1, 4, 40])))]])
         how = {"rolling": Rolling(tuple(lookbacks))}
-        model = RollingModel(**how)
-    return Query(SCHEMA, "t", ("k",), AGGS, **how), model
+    return Query(SCHEMA, "t", ("k",), aggs, **how), kind(**how, results=len(aggs))
 
 
 def life(query, model, rng, steps):
