@@ -109,10 +109,9 @@ def lookback_columns(run: Run, entries: Array, places: Array, each: Each | None 
     """The results of all look-backs of these entries of a run, row by row (row i is entry places[i]), aggregation by aggregation."""
     rows = np.empty(len(places), np.int32)
     rows[places] = np.arange(len(places), dtype=np.int32)
-    if len(entries) == len(run):
-        keys = np.repeat(np.arange(len(run.keys), dtype=np.int32), np.diff(run.starts))
-    else:
-        keys = np.asarray(np.searchsorted(run.starts, entries, side="right") - 1, np.int32)
+    keys = np.repeat(np.arange(len(run.keys), dtype=np.int32), np.diff(run.starts))
+    if len(entries) < len(run):
+        keys = keys[entries]
     return _Points(run, keys, run.times[entries], entries).results(rows, each)
 
 
