@@ -77,7 +77,7 @@ test-frames: wheel
 	for end in oldest newest; do \
 		test -x .venv-$$end/bin/python || $(PYTHON) -m venv .venv-$$end; \
 		case $$end in oldest) what="$(OLDEST)";; *) what="-U $(NEWEST)";; esac; \
-		.venv-$$end/bin/python -m pip --disable-pip-version-check -q install $$what pytest pytest-timeout tzdata || exit 1; \
+		.venv-$$end/bin/python -m pip --disable-pip-version-check -q install $$what pytest pytest-timeout hypothesis tzdata || exit 1; \
 		.venv-$$end/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl || exit 1; \
 		.venv-$$end/bin/python -m pytest tests/frames || exit 1; \
 	done
