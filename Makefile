@@ -9,7 +9,7 @@ NATIVE  ?=
 SETUP   := $(PYTHON) tools/setup_env.py $(if $(NATIVE),--native)
 TESTED  := src tests tools examples
 
-.PHONY: run test soak docs pictures test-spark40 test-frames lint format stubs stress wheel wheels sanitize tsan clean
+.PHONY: run test soak docs pictures test-spark test-kafka test-frames lint format stubs stress wheel wheels sanitize tsan clean
 
 run: $(VENV)/.run
 	rm -rf out/demo
@@ -17,7 +17,7 @@ run: $(VENV)/.run
 
 # One process has all that needs Spark, the others share the rest (tests/conftest.py).
 test: lint
-	$(PY) -m pytest -m "not stress" -n auto --maxprocesses 8 --dist loadgroup
+	$(PY) -m pytest -m "not stress and not kafka and not lake" -n auto --maxprocesses 8 --dist loadgroup
 
 # All nets for a time, in two processes: SOAK_MINUTES=60. Ends at the first wrong answer, with the seed that gives it again.
 SOAK_MINUTES ?= 60
@@ -62,12 +62,20 @@ pictures: $(VENV)/.test
 wheels:
 	$(PYTHON) tools/wheels.py
 
-# The tests of the pipeline on the oldest Spark it runs on, in an environment of its own.
-test-spark40: $(VENV)/.test wheel
-	test -x .venv-spark40/bin/python || $(PYTHON) -m venv .venv-spark40
-	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install "pyspark==4.0.*" -r $(VENV)/.packages
-	.venv-spark40/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl
-	.venv-spark40/bin/python -m pytest -m "spark and not stress" tests/spark
+# The tests of the pipeline on another Spark, in an environment of its own: make test-spark VERSION=4.1 (or 4.0, 4.2), all of them or
+# ONLY="tests/spark/test_batch.py". Formats that have no connector for the newest Spark are tested here too.
+VERSION ?= 4.0
+ONLY    ?= tests/spark
+
+test-spark: $(VENV)/.test wheel
+	test -x .venv-spark$(VERSION)/bin/python || $(PYTHON) -m venv .venv-spark$(VERSION)
+	.venv-spark$(VERSION)/bin/python -m pip --disable-pip-version-check -q install "pyspark==$(VERSION).*" -r $(VENV)/.packages
+	.venv-spark$(VERSION)/bin/python -m pip --disable-pip-version-check -q install --no-deps --force-reinstall dist/sash-*.whl
+	.venv-spark$(VERSION)/bin/python -m pytest -m "(spark or lake) and not stress" $(ONLY)
+
+# A real broker on loopback, its jars from Maven: JSON in, features out, killed and started again in mid-stream.
+test-kafka: $(VENV)/.test
+	$(PY) -m pytest -m kafka tests/kafka
 
 # The tests of frames on the oldest and the newest pandas, Polars, PyArrow and DuckDB they run on, in environments of their own.
 OLDEST := pandas==2.2.0 polars==1.10.0 pyarrow==19.0.0 duckdb==1.1.0 numpy==1.26.0
@@ -103,4 +111,4 @@ $(VENV)/.test: $(SOURCES)
 	@touch $(VENV)/.run $@
 
 clean:
-	rm -rf build dist out $(VENV) .venv-spark40 .venv-oldest .venv-newest
+	rm -rf build dist out $(VENV) .venv-spark* .venv-oldest .venv-newest

@@ -10,12 +10,10 @@ import signal
 import subprocess
 import sys
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sash import cli
-from sash.pipeline import document
 from sash.wheel import TileStore
 
 pytestmark = pytest.mark.spark
@@ -195,7 +193,7 @@ def test_what_only_spark_can_tell_is_told_at_once_with_lines(shared, tmp_path, c
     assert err[0] == f"sash run: 2 things are wrong with {file}"
     assert [line.split(":")[1] for line in err[1:]] == ["19", "24"]
     assert all("'fair' is not a column" in line for line in err[1:])
-    file.write_text(PIPELINE.format(trigger="available now").replace('format = "csv"', 'format = "kafka"'))
+    file.write_text(PIPELINE.format(trigger="available now").replace('format = "csv"', 'format = "nosuchformat"'))
     assert cli.main(["run", str(file)]) == 1
     assert f"{file}:9: the source can't be read" in capsys.readouterr().err
 
@@ -204,19 +202,14 @@ def test_a_failing_query_stops_the_others_and_says_why(shared, tmp_path, capsys)
     (tmp_path / "in").mkdir()
     add_file(tmp_path / "in", 0)
     file = tmp_path / "pipeline.toml"
-    file.write_text(tiles_only())
-    # a checkpoint that was lost makes another query: the store refuses it, and stays as it was
-    asked = document.read(file).sections[0].asked
-    store = TileStore.create(tmp_path / "tiles", aggs=asked["aggs"], grain="1m", key="zone")
-    at = pa.array([0]).cast(pa.timestamp("us", "UTC"))
-    fare = pa.array([{"sum": 1, "count": 1}])
-    store.write(pa.table({"zone": ["a"], "slice_start": at, "n": [1], "fare": fare}), query="before", batch=7, watermark=60_000_000)
+    sink = 'path = "hourly", select = ["assert_true(n < 3, concat(zone, \\" is too many\\")) as ok", "zone"] }}'.replace('\\"', "'")
+    file.write_text(PIPELINE.replace('path = "hourly" }}', sink).format(trigger="available now"))
     assert cli.main(["run", str(file)]) == 1
     err = capsys.readouterr().err
-    assert "tiles failed: " in err
-    assert "is written by the query before" in err
+    assert "hourly failed: " in err
+    assert "is too many" in err
     assert "Traceback" not in err
-    assert len(TileStore(tmp_path / "tiles")) == 1
+    assert "STREAM_FAILED" not in err
 
 
 def sink_rows(folder):

@@ -118,6 +118,11 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "spark-batch": Experiment(_SPARK, "batch windows() against Spark's window(), and two steps of it", ("keys", "ratio")),
     "spark-rolling": Experiment(_SPARK, "batch rolling() against Spark's frames, with the segment tree and without", ("size",)),
     "spark-latency": Experiment(_SPARK, "from event to answer at 10,000 rows/s, beside Spark's own", ("keys",)),
+    "spark-tiles": Experiment(
+        "sash.bench.spark_tiles",
+        "ten million slices of one micro-batch into a tile store: by the executors, and through the driver",
+        ("rows",),
+    ),
     "spark-keys": Experiment(_SPARK, "a stream of a million keys, and its memory", ("keys",)),
 }
 

@@ -110,16 +110,14 @@ def _wheel(args: argparse.Namespace) -> str:
 
 
 def _pipeline(args: argparse.Namespace) -> str:
-    from sash.commands.run import stderr_to
+    from sash.commands.run import start_spark
     from sash.pipeline import document
 
     pipeline = document.read(args.file)
     from sash.pipeline.job import Job
-    from sash.spark import session
 
     with tempfile.NamedTemporaryFile(prefix="sash-explain-", suffix=".log") as log:
-        with stderr_to(Path(log.name)):
-            spark = session("sash explain", **pipeline.spark)
+        spark = start_spark(pipeline, Path(log.name))
         try:
             return Job(spark, pipeline, dry=True).explain()
         finally:

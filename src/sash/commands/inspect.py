@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sash.errors import DefinitionError
+from sash.pipeline.document import LETTERS
 
 __all__ = ["add_arguments", "run"]
 
@@ -44,6 +45,7 @@ def queries(checkpoint: Path) -> list[Path]:
     if not checkpoint.is_dir():
         raise DefinitionError(f"{checkpoint} is not a folder. Give the checkpoint of a query, or of a pipeline.")
     found = [path for path in (checkpoint, *sorted(checkpoint.iterdir())) if (path / "metadata").is_file() and (path / "offsets").is_dir()]
+    found = [path for path in found if path.name != LETTERS or path == checkpoint]  # dead letters are passed on: nothing is held
     if not found:
         raise DefinitionError(f"{checkpoint} is not a checkpoint: it has neither metadata nor offsets, nor has any folder in it.")
     for path in found:

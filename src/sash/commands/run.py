@@ -18,7 +18,7 @@ from sash.commands.serve import PORT, add_address
 from sash.errors import SashError
 from sash.pipeline import document
 
-__all__ = ["add_arguments", "run", "stderr_to"]
+__all__ = ["add_arguments", "run", "start_spark", "stderr_to"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("pipeline", type=Path, metavar="PIPELINE.toml", help="what to compute: source, windows, rolling, tiles, sinks")
     parser.add_argument("--master", default=None, help="where Spark runs (default: this machine, all cores)")
     parser.add_argument("--check", action="store_true", help="read and plan the pipeline, say what is wrong, and stop")
+    parser.add_argument("--batch", action="store_true", help="run once over what is there, to the same sinks; run again, it is replaced")
+    parser.add_argument("--from", dest="start", metavar="TIME", help="with --batch: results from this time on")
+    parser.add_argument("--to", dest="end", metavar="TIME", help="with --batch: results before this time")
     parser.add_argument("--log", type=Path, metavar="FILE", help="where Spark's own messages go (default: spark.log in the checkpoint)")
     parser.add_argument(
         "--serve", nargs="?", const=str(PORT), metavar="HOST:PORT", help=f"answer from the tiles meanwhile, with a page (127.0.0.1:{PORT})"
@@ -36,40 +39,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run a pipeline; 0 when it has read all there is or was stopped, 1 if it failed."""
+    if not args.batch and (args.start is not None or args.end is not None):
+        raise SashError("--from and --to say of which time a batch is. Add --batch, or drop them: a stream goes on from its checkpoint.")
     pipeline = document.read(args.pipeline)
-    from sash.pipeline.job import Job, failure
+    from sash.pipeline.failures import reason
+    from sash.pipeline.job import Job
     from sash.pipeline.progress import Meter, Screen, source_files
-    from sash.spark import session
+    from sash.pipeline.watch import Watch
     from sash.spark.tile_sink import local_path
 
     serving = _Serving.of(args)
     log = args.log or _log_file(local_path(pipeline.checkpoint))
-    conf: dict[str, Any] = {**pipeline.spark, **({"master": args.master} if args.master else {})}
     print(f"{pipeline.name}: {', '.join(section.name for section in pipeline.sections)}; Spark's messages go to {log}", flush=True)
-    with stderr_to(log):
-        spark = session(f"sash run {pipeline.name}", **conf)
+    spark = start_spark(pipeline, log, args.master)
     stopping = _Stopping()
     try:
+        if args.batch:
+            return _run_batch(spark, pipeline, args)
         job = Job(spark, pipeline, dry=args.check)
         if args.check:
             print("nothing is wrong with it")
             return 0
+        if ui := spark.sparkContext.uiWebUrl:
+            print(f"Spark's own page: {ui}", flush=True)
         files = source_files(pipeline.source.path) if pipeline.every is None and pipeline.source.format != "table" else None
-        meters = {s.name: Meter(s.name, files, local_path(job.checkpoint(s))) for s in pipeline.sections}
-        screen = Screen(list(meters.values()))
+        meters = {name: Meter(name, files, local_path(job.checkpoint(name))) for name in job.outputs}
         with serving.beside(spark, job):
             try:
-                queries = job.start()
+                watch = Watch(job, meters, Screen(list(meters.values())), lambda: stopping.asked)
             except Exception as error:
-                raise SashError(failure(error)) from error
-            _watch(queries, meters, screen, stopping)
-            if args.serve and not any(query.exception() for query in queries.values()) and not stopping.asked:
+                raise SashError(reason(error)) from error
+            failed = watch.until_done()
+            if args.serve and not failed and not stopping.asked:
                 print("done: all that the source has is read; the page stays until Ctrl-C", flush=True)
                 while not stopping.asked:
                     time.sleep(0.1)
-        failed = {name: query.exception() for name, query in queries.items() if query.exception() is not None}
         for name, why in failed.items():
-            print(f"sash run: {name} failed: {failure(why)}", file=sys.stderr)
+            print(f"sash run: {name} failed: {reason(why)}", file=sys.stderr)
         if failed:
             print(f"sash run: what was done is kept; the next run goes on from there. Spark's messages are in {log}", file=sys.stderr)
             return 1
@@ -80,28 +86,49 @@ def run(args: argparse.Namespace) -> int:
         spark.stop()
 
 
-def _watch(queries: dict[str, Any], meters: dict[str, Any], screen: Any, stopping: _Stopping) -> None:
-    """Show progress until all queries have ended, or one failed, or Ctrl-C came: then stop them between two batches."""
-    told = False
-    while any(query.isActive for query in queries.values()):
-        if any(query.exception() is not None for query in queries.values() if not query.isActive):
-            for query in queries.values():
-                query.stop()
-        screen.show([meters[name] for name, query in queries.items() if meters[name].read(query)])
-        if stopping.asked:
-            if not told:
-                print("stopping after the running batches; Ctrl-C again stops at once", flush=True)
-                told = True
-            for query in queries.values():
-                if query.isActive and (stopping.asked > 1 or not query.status["isTriggerActive"] or _between(query)):
-                    query.stop()
-        time.sleep(0.1)
-    screen.show([meters[name] for name, query in queries.items() if meters[name].read(query)], last=True)
+def _run_batch(spark: Any, pipeline: document.Pipeline, args: argparse.Namespace) -> int:
+    from sash.pipeline.batch import BatchJob
+    from sash.pipeline.failures import reason
+    from sash.pipeline.replacing import Stretch
+
+    try:
+        stretch = Stretch.read(args.start, args.end)
+    except ValueError as error:
+        raise SashError(str(error)) from error
+    job = BatchJob(spark, pipeline, stretch)
+    if args.check:
+        print("nothing is wrong with it")
+        return 0
+    try:
+        for said in job.run():
+            print(said, flush=True)
+    except SashError:
+        raise
+    except Exception as error:  # Spark's, whatever it is
+        raise SashError(reason(error)) from error
+    print("done", flush=True)
+    return 0
 
 
-def _between(query: Any) -> bool:
-    """Whether a query is between two batches: a batch that is cut off is done again, so this only saves work."""
-    return not any(word in query.status["message"] for word in ("Processing", "cleaning", "batch"))
+def start_spark(pipeline: document.Pipeline, log: Path, master: str | None = None) -> Any:
+    """Start Spark with the packages that the pipeline needs; its own page is on, on this machine alone, unless [spark] says otherwise."""
+    from sash.pipeline.connectors import session_settings, unresolved
+    from sash.spark import session
+
+    conf: dict[str, Any] = {"spark.ui.enabled": "true", **session_settings(pipeline), **({"master": master} if master else {})}
+    said_before = log.stat().st_size if log.exists() else 0
+    try:
+        with stderr_to(log):
+            return session(f"sash run {pipeline.name}", **conf)
+    except SashError:
+        raise
+    except Exception as error:  # Spark did not start; why, it told in its log
+        with log.open("rb") as file:
+            file.seek(said_before)
+            why = unresolved(file.read().decode(errors="replace"))
+        if why is None:
+            raise SashError(f"Spark did not start: {str(error).splitlines()[0]} What it said is in {log}") from error
+        raise document.PipelineErrors(pipeline.file, [(pipeline.line(("packages",)), why)]) from error
 
 
 class _Serving:

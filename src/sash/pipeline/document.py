@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping
@@ -12,53 +11,30 @@ from typing import Any, Final
 
 from sash.agg import Aggregation
 from sash.errors import DefinitionError
+from sash.pipeline.ends import FILES, Sink, Source, read_history, read_sink, read_source
 from sash.pipeline.expressions import aggregation
 from sash.pipeline.lines import Path as Place
 from sash.pipeline.lines import line_of, lines
+from sash.pipeline.values import PipelineErrors, Values
 from sash.time import duration
 
-__all__ = ["Pipeline", "PipelineErrors", "Section", "Sink", "Source", "read"]
+__all__ = ["FILES", "LETTERS", "Pipeline", "PipelineErrors", "Section", "Sink", "Source", "read"]
 
-FILES: Final = ("parquet", "csv", "json", "orc", "text")
-_TOP: Final = ("name", "time", "key", "watermark", "checkpoint", "trigger", "max_ahead", "source", "windows", "rolling", "tiles", "spark")
-_SHARED: Final = ("name", "aggs", "key", "watermark", "tie", "max_ahead", "sink")
+_TOP: Final = (
+    "name", "time", "key", "watermark", "checkpoint", "trigger", "max_ahead", "retries", "packages",
+    "source", "history", "windows", "rolling", "tiles", "spark",
+)  # fmt: skip
+_SHARED: Final = ("name", "aggs", "key", "watermark", "tie", "max_ahead")
 _KEYS: Final = {
-    "source": ("format", "path", "table", "schema", "options"),
-    "windows": (*_SHARED, "range", "slide", "session", "offset", "emit"),
-    "rolling": (*_SHARED, "lookbacks", "closed", "delay", "emit", "late"),
-    "tiles": ("name", "aggs", "key", "watermark", "tie", "grain", "path", "retention", "provisional"),
-    "sink": ("format", "path", "mode", "options"),
+    "windows": (*_SHARED, "range", "slide", "session", "offset", "emit", "late", "empty", "tz", "sink"),
+    "rolling": (*_SHARED, "lookbacks", "closed", "delay", "emit", "late", "sink"),
+    "tiles": (*_SHARED, "grain", "path", "retention", "provisional"),
 }
+LETTERS: Final = "dead_letters"  # the name of the query that writes them
 _AVAILABLE: Final = "available now"
-
-
-class PipelineErrors(DefinitionError):
-    """All that is wrong with a pipeline file."""
-
-    def __init__(self, file: Path, found: list[tuple[int, str]]) -> None:
-        self.found = sorted(set(found))
-        said = [f"{file}:{line}: {message}" for line, message in self.found]
-        count = "1 thing is" if len(said) == 1 else f"{len(said)} things are"
-        super().__init__("\n".join([f"{count} wrong with {file}", *said]))
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """Where rows come from: files, a table, or any format that Spark knows."""
-
-    format: str
-    path: str | None
-    schema: str | None
-    options: Mapping[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Sink:
-    """Where rows go."""
-
-    format: str
-    path: str | None
-    options: Mapping[str, str]
+_RETRIES: Final = 5
+_COORDINATES: Final = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+")
+_ROWS: Final = re.compile(r"\s*[1-9]\d*\s*rows?\s*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +49,11 @@ class Section:
     retention: str | None
     place: Place
 
+    @property
+    def mode(self) -> str:
+        """Spark's output mode."""
+        return _mode(self.asked)
+
 
 @dataclasses.dataclass(frozen=True)
 class Pipeline:
@@ -86,6 +67,9 @@ class Pipeline:
     every: str | None  # the trigger's interval; None: all that is there now, then stop
     spark: Mapping[str, str]
     lines: Mapping[Place, int]
+    packages: tuple[str, ...] = ()
+    retries: int = _RETRIES
+    history: tuple[Source, str] | None = None  # and up to when it counts
 
     def line(self, place: Place) -> int:
         """The line of a key of the file."""
@@ -111,121 +95,48 @@ def read(file: str | Path) -> Pipeline:
     return _Reader(path, lines(text), document).pipeline()
 
 
-class _Reader:
-    """Reads a document and notes what is wrong, going on as far as it can."""
+class _Reader(Values):
+    """Reads a document."""
 
     def __init__(self, file: Path, where: dict[Place, int], document: dict[str, Any]) -> None:
-        self.file, self.where, self.document = file, where, document
-        self.found: list[tuple[int, str]] = []
-
-    def wrong(self, place: Place, message: str) -> None:
-        self.found.append((line_of(self.where, place), message))
+        super().__init__(file, where)
+        self.document = document
 
     def pipeline(self) -> Pipeline:
         top = self.document
         self.unknown((), top, _TOP, "a pipeline")
-        source = self.source(self.table(("source",), top, needed="[source] with format and path: where the rows come from"))
+        source = read_source(self, self.table(("source",), top, needed="[source] with format and path: where the rows come from"))
+        history = read_history(self, self.table(("history",), top))
         self.text(("time",), top, needed='time = "the column that says when"')
         name = self.text(("name",), top) or self.file.stem
         checkpoint = self.text(("checkpoint",), top, needed='checkpoint = "a folder", where the stream notes how far it is')
         every = self.trigger(top)
         sections = self.sections(top)
         spark = self.options(("spark",), top)
+        packages = self.packages(top)
+        retries = self.retries(top)
         self.names(sections)
         if self.found:
             raise PipelineErrors(self.file, self.found)
         assert source is not None
         assert checkpoint is not None
-        return Pipeline(self.file, name, source, tuple(sections), self.resolved(checkpoint), every, spark, self.where)
+        return Pipeline(
+            self.file, name, source, tuple(sections), self.resolved(checkpoint), every, spark, self.where, packages, retries, history
+        )
 
-    # --- values
-
-    def unknown(self, place: Place, table: Mapping[str, Any], allowed: tuple[str, ...], what: str) -> None:
-        for key in table:
-            if key not in allowed:
-                near = difflib.get_close_matches(key, allowed, 1)
-                fix = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(allowed)}."
-                self.wrong((*place, key), f"{key!r} is not a key of {what}. {fix}")
-
-    def table(self, place: Place, parent: Mapping[str, Any], needed: str | None = None) -> Mapping[str, Any] | None:
-        value = parent.get(str(place[-1]))
-        if value is None:
-            if needed:
-                self.wrong(place[:-1], f"there is no {needed}. Add it.")
-            return None
-        if not isinstance(value, dict):
-            self.wrong(place, f"{place[-1]} is {value!r}, not a table. Write [{place[-1]}] on a line, and its keys below.")
-            return None
-        return value
-
-    def text(self, place: Place, parent: Mapping[str, Any], needed: str | None = None) -> str | None:
-        value = parent.get(str(place[-1]))
-        if value is None and needed:
-            self.wrong(place[:-1], f"there is no {place[-1]}. Add {needed}.")
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            self.wrong(place, f'{place[-1]} is {value!r}. Write it as text: {place[-1]} = "...".')
-            return None
-        return value
-
-    def length(self, place: Place, parent: Mapping[str, Any], needed: str | None = None) -> str | None:
-        value = parent.get(str(place[-1]))
-        if value is None:
-            if needed:
-                self.wrong(place[:-1], f"there is no {place[-1]}. Add {needed}.")
-            return None
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            self.wrong(place, f'{place[-1]} = {value} has no unit. Write it as text with one: {place[-1]} = "{value}s".')
-            return None
-        try:
-            duration(value)
-        except (TypeError, ValueError, OverflowError) as error:
-            self.wrong(place, f"{place[-1]}: {error}")
-            return None
-        return str(value)
-
-    def options(self, place: Place, parent: Mapping[str, Any]) -> dict[str, str]:
-        table = self.table(place, parent) or {}
-        found = {}
-        for key, value in _flat(table):
-            if isinstance(value, list | dict):
-                self.wrong((*place, key), f"the option {key} is {value!r}. Options are text, numbers, true or false.")
-            found[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    def packages(self, top: Mapping[str, Any]) -> tuple[str, ...]:
+        found = self.texts(("packages",), top, '["org.apache.spark:spark-avro_2.13:4.0.0"]')
+        for one in found:
+            if not _COORDINATES.fullmatch(one):
+                self.wrong(("packages",), f"{one!r} is not a package. Write group:artifact:version, as Maven does.")
         return found
 
-    def resolved(self, path: str) -> str:
-        """A path as Spark takes it: one without a scheme is relative to the file."""
-        return path if "://" in path else str((self.file.parent / path).resolve())
-
-    # --- parts
-
-    def source(self, table: Mapping[str, Any] | None) -> Source | None:
-        if table is None:
-            return None
-        self.unknown(("source",), table, _KEYS["source"], "[source]")
-        schema = self.text(("source", "schema"), table)
-        options = self.options(("source", "options"), table)
-        if "table" in table:
-            name = self.text(("source", "table"), table)
-            for other in ("format", "path", "schema"):
-                if other in table:
-                    self.wrong(("source", other), f"table and {other} do not go together: a table knows its own. Drop {other}.")
-            return Source("table", name, None, options)
-        kind = self.text(
-            ("source", "format"), table, needed='format = "parquet" (or csv, json, or any that Spark knows), or table = "name"'
-        )
-        path = self.text(("source", "path"), table)
-        if kind in FILES and path is None and "path" not in table:
-            self.wrong(("source",), f'a source of {kind} files has no path. Add path = "folder".')
-        if kind in ("csv", "json") and schema is None and "schema" not in table:
-            self.wrong(
-                ("source", "format"),
-                f"a stream of {kind} files needs a schema: it can't be guessed from files still to come. "
-                'Add schema = "at timestamp, zone string, fare double".',
-            )
-        full = None if path is None else self.resolved(path)
-        if kind in FILES and full is not None and "://" not in full and not _exists(full):
-            self.wrong(("source", "path"), f"{full} does not exist. Give the folder with the files, or make it.")
-        return Source(kind or "", full, schema, options)
+    def retries(self, top: Mapping[str, Any]) -> int:
+        value = top.get("retries", _RETRIES)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        self.wrong(("retries",), f"retries = {value!r} is not how often a query is started again. Use a whole number from 0.")
+        return _RETRIES
 
     def trigger(self, top: Mapping[str, Any]) -> str | None:
         value = top.get("trigger", _AVAILABLE)
@@ -269,28 +180,40 @@ class _Reader:
             )
         if (tie := self.text((*place, "tie"), table)) is not None:
             asked["tie"] = tie
-        if kind != "tiles" and ("max_ahead" in table or "max_ahead" in top):
+        if "max_ahead" in table or "max_ahead" in top:
             own = "max_ahead" in table
             asked["max_ahead"] = self.length((*place, "max_ahead") if own else ("max_ahead",), table if own else top)
         getattr(self, kind)(place, table, asked)
-        sink = None if kind == "tiles" else self.sink(place, table, what)
+        sink = None if kind == "tiles" else read_sink(self, (*place, "sink"), table, what, _mode(asked))
         store = self.text((*place, "path"), table, needed='path = "a folder" for the tile store') if kind == "tiles" else None
         retention = self.length((*place, "retention"), table) if kind == "tiles" else None
         return Section(kind, name, asked, sink, self.resolved(store) if store else None, retention, place)
 
     def windows(self, place: Place, table: Mapping[str, Any], asked: dict[str, Any]) -> None:
+        if (tz := self.text((*place, "tz"), table)) is not None:
+            asked["tz"] = tz
         for key in ("range", "slide", "session", "offset"):
-            asked[key] = self.length((*place, key), table)
+            asked[key] = self.span((*place, key), table, tz is not None)
         if "range" not in table and "session" not in table:
             self.wrong(place, 'these windows have no range. Add range = "1 hour", with slide = "1 minute"; or session = "30 minutes".')
         if "session" in table and (other := next((k for k in ("range", "slide", "offset") if k in table), None)):
             self.wrong((*place, other), f"session and {other} do not go together: a session is as long as its rows make it. Drop one.")
-        if asked["range"] and asked["slide"] and duration(asked["slide"]) > duration(asked["range"]):
+        shortest = asked["range"] if isinstance(asked["range"], str) else None
+        if shortest and asked["slide"] and tz is None and duration(asked["slide"]) > duration(shortest):
             self.wrong(
                 (*place, "slide"),
                 f"slide = {asked['slide']!r} is longer than range = {asked['range']!r}: rows in between would count nowhere.",
             )
         self.one_of((*place, "emit"), table, asked, ("final", "update"))
+        self.one_of((*place, "late"), table, asked, ("drop", "flag"))
+        self.one_of((*place, "empty"), table, asked, ("drop", "once"))
+
+    def span(self, place: Place, table: Mapping[str, Any], calendar: bool) -> Any:
+        """A length of time; of the calendar, where a time zone is given; several ranges in a list."""
+        value = table.get(str(place[-1]))
+        if place[-1] == "range" and isinstance(value, list) and value:
+            return [self.span(place, {"range": one}, calendar) for one in value]
+        return self.text(place, table) if calendar else self.length(place, table)
 
     def rolling(self, place: Place, table: Mapping[str, Any], asked: dict[str, Any]) -> None:
         given = table.get("lookbacks")
@@ -300,8 +223,9 @@ class _Reader:
             )
             given = []
         for value in given:
-            if value != "all" and not (isinstance(value, str) and re.fullmatch(r"\s*[1-9]\d*\s*rows?\s*", value)):
-                self.length((*place, "lookbacks"), {"lookbacks": value})
+            if value != "all" and not (isinstance(value, str) and _ROWS.fullmatch(value)):
+                for part in value.split("/", 1) if isinstance(value, str) else [value]:  # "30d/1h": in hops of an hour
+                    self.length((*place, "lookbacks"), {"lookbacks": part})
         asked["lookbacks"] = [None if value == "all" else value for value in given]
         if "delay" in table:
             asked["delay"] = self.length((*place, "delay"), table)
@@ -317,13 +241,6 @@ class _Reader:
             )
         elif table.get("provisional"):
             asked["emit"] = "update"
-
-    def one_of(self, place: Place, table: Mapping[str, Any], asked: dict[str, Any], allowed: tuple[str, ...]) -> None:
-        key = str(place[-1])
-        if key in table and table[key] not in allowed:
-            self.wrong(place, f"{key} = {table[key]!r} is not known. Use one of {', '.join(allowed)}.")
-        elif key in table:
-            asked[key] = table[key]
 
     def key(self, place: Place, table: Mapping[str, Any], top: Mapping[str, Any]) -> list[str] | None:
         where = (*place, "key") if "key" in table else ("key",)
@@ -347,37 +264,16 @@ class _Reader:
                 self.wrong((*place, "aggs", name), f"{name}: {error}")
         return found
 
-    def sink(self, place: Place, table: Mapping[str, Any], what: str) -> Sink | None:
-        where = (*place, "sink")
-        given = self.table(where, table)
-        if "sink" not in table:
-            self.wrong(place, f'{what} has no sink. Add sink = {{ format = "parquet", path = "out/" }}, or {{ format = "console" }}.')
-        if given is None:
-            return None
-        self.unknown(where, given, _KEYS["sink"], "a sink")
-        kind = self.text((*where, "format"), given, needed='format = "parquet" (or csv, console, or any that Spark knows)')
-        path = self.text((*where, "path"), given)
-        if kind in FILES and path is None:
-            self.wrong(where, f'a sink of {kind} files has no path. Add path = "folder".')
-        return Sink(kind or "", self.resolved(path) if path else None, self.options((*where, "options"), given))
-
     def names(self, sections: list[Section]) -> None:
         seen: dict[str, Section] = {}
+        for section in sections:
+            if section.name == LETTERS:
+                self.wrong((*section.place, "name"), f"the name {LETTERS!r} is that of the query that writes them. Give another.")
         for section in sections:
             if (other := seen.setdefault(section.name, section)) is not section:
                 first = line_of(self.where, other.place)
                 self.wrong((*section.place, "name"), f"the name {section.name!r} is taken by line {first}. Give this one another name.")
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
-    """Options with dots in their names, which TOML reads as tables of tables."""
-    found: list[tuple[str, Any]] = []
-    for key, value in table.items():
-        found += _flat(value, f"{before}{key}.") if isinstance(value, dict) else [(before + key, value)]
-    return found
-
-
-def _exists(path: str) -> bool:
-    import glob
-
-    return bool(glob.glob(path))
+def _mode(asked: Mapping[str, Any]) -> str:
+    return "update" if asked.get("emit") in ("update", "changed") else "append"

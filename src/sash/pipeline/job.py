@@ -1,4 +1,4 @@
-"""A pipeline on Spark: its source, a streaming query per section, their sinks."""
+"""A pipeline on Spark: its source, a streaming query per section and one for dead letters, their sinks."""
 
 from __future__ import annotations
 
@@ -6,109 +6,166 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sash.errors import SashError
-from sash.pipeline.document import FILES, Pipeline, PipelineErrors, Section
+from sash.pipeline import checks
+from sash.pipeline.columns import KeyErrors, dead_letters, for_sink, opened
+from sash.pipeline.document import FILES, LETTERS, Pipeline, PipelineErrors, Section
+from sash.pipeline.ends import Sink, Source
+from sash.pipeline.failures import first_line
+from sash.pipeline.lines import Path as Place
+from sash.pipeline.replacing import merge_into
 from sash.spark import explain, rolling, tile_sink, tiles, windows
 from sash.wheel import TileStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Job"]
+__all__ = ["DEFINE", "Job", "Planned", "read_rows"]
 
-_DEFINE: dict[str, Callable[..., Any]] = {"windows": windows, "rolling": rolling, "tiles": tiles}
+DEFINE: dict[str, Callable[..., Any]] = {"windows": windows, "rolling": rolling, "tiles": tiles}
 
 
-class Job:
-    """A pipeline planned on a session: every section is defined before any starts, so that mistakes are found at once.
+class Planned:
+    """A pipeline on a session: every section is planned before any starts, so that mistakes are found at once."""
 
-    A dry one makes no store: it is only planned.
-    """
-
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, *, dry: bool = False) -> None:
+    def __init__(self, spark: SparkSession, pipeline: Pipeline) -> None:
         self.spark, self.pipeline = spark, pipeline
         self.results: dict[str, DataFrame] = {}
-        self.stores: dict[str, TileStore] = {}
-        found: list[tuple[int, str]] = []
-        try:
-            rows = self._source()
-        except Exception as error:
-            raise PipelineErrors(
-                pipeline.file, [(pipeline.line(("source",)), f"the source can't be read: {_first_line(error)}")]
-            ) from error
-        for section in pipeline.sections:
-            try:
-                self.results[section.name] = _DEFINE[section.kind](rows, **section.asked)
-                if section.kind == "tiles" and not dry:
-                    asked = section.asked
-                    assert section.store is not None
-                    self.stores[section.name] = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
-            except (SashError, ValueError) as error:
-                found.append((pipeline.line(self._place(section, str(error))), str(error)))
-        if found:
-            raise PipelineErrors(pipeline.file, found)
+        self.outputs: dict[str, DataFrame] = {}  # the results as their sinks take them
+        self._found = checks.of_places(pipeline)
 
-    def _place(self, section: Section, message: str) -> tuple[str | int, ...]:
+    def _raise_found(self) -> None:
+        if self._found:
+            raise PipelineErrors(self.pipeline.file, self._found)
+
+    def _try(self, place: Place, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Take a step; what is wrong is noted with the line that it is about."""
+        try:
+            return step(*arguments)
+        except KeyErrors as error:
+            self._found += [(self.pipeline.line((*place, key)), said) for key, said in error.found]
+        except (SashError, ValueError) as error:
+            self._found.append((self.pipeline.line(self._place(place, str(error))), str(error)))
+        return None
+
+    def _place(self, place: Place, message: str) -> Place:
         """The key of the file that a message is about, by the name it begins with."""
         word = message.partition("=")[0]
         if word.startswith("aggs["):
-            return (*section.place, "aggs", word.split("'")[1])
-        own = (*section.place, word)
+            return (*place, "aggs", word.split("'")[1])
+        own = (*place, word)
         return own if own in self.pipeline.lines or (word,) not in self.pipeline.lines else (word,)
 
-    def _source(self) -> DataFrame:
-        source = self.pipeline.source
-        reader = self.spark.readStream.options(**source.options)
-        if source.format == "table":
-            assert source.path is not None
-            return reader.table(source.path)
-        reader = reader.format(source.format)
-        if source.schema is not None:
-            reader = reader.schema(source.schema)
-        elif source.format in FILES:
-            assert source.path is not None
-            reader = reader.schema(self.spark.read.format(source.format).options(**source.options).load(source.path).schema)
-        return reader.load(source.path) if source.path is not None else reader.load()
-
-    def checkpoint(self, section: Section) -> str:
-        """The folder where a section's query notes how far it is."""
-        return f"{self.pipeline.checkpoint}/{section.name}"
-
-    def start(self) -> dict[str, Any]:
-        """Start the query of every section."""
-        return {section.name: self._start(section) for section in self.pipeline.sections}
-
-    def _start(self, section: Section) -> Any:
-        pipeline, result, sink = self.pipeline, self.results[section.name], section.sink
-        every = pipeline.every
-        writer = result.writeStream.queryName(f"{pipeline.name} {section.name}").option("checkpointLocation", self.checkpoint(section))
-        writer = writer.trigger(processingTime=every) if every is not None else writer.trigger(availableNow=True)
-        mode = "update" if section.asked.get("emit") in ("update", "changed") else "append"
-        writer = writer.outputMode(mode)
-        if sink is None:
-            store, checkpoint = self.stores[section.name], self.checkpoint(section)
-            return writer.foreachBatch(tile_sink(store, checkpoint, section.retention, provisional=mode == "update")).start()
-        writer = writer.format(sink.format).options(**sink.options)
-        return writer.option("path", sink.path).start() if sink.path is not None else writer.start()
+    def _plan_sink(self, section: Section, result: DataFrame) -> None:
+        """Give a result the form that its sink takes."""
+        sink = section.sink
+        assert sink is not None
+        shaped = self._try(sink.place, for_sink, result, sink, section.asked["key"] or ())
+        if shaped is not None:
+            self.outputs[section.name] = shaped
+            self._try(sink.place, checks.of_sink, self.spark, shaped, sink)
 
     def explain(self) -> str:
         """Say how every section is computed, and where it comes from and goes to."""
         source = self.pipeline.source
         lines = [f"{self.pipeline.name}: rows from {source.format} {source.path or ''}".rstrip()]
         for section in self.pipeline.sections:
-            goes = f"tile store {section.store}" if section.sink is None else f"{section.sink.format} {section.sink.path or ''}".rstrip()
+            sink = section.sink
+            goes = f"tile store {section.store}" if sink is None else f"{sink.format} {sink.path or sink.table or ''}".rstrip()
             lines += ["", f"{section.name} -> {goes}", explain(self.results[section.name])]
         return "\n".join(lines)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+class Job(Planned):
+    """A pipeline as a stream: a query per section. A dry one makes no store: it is only planned."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, *, dry: bool = False) -> None:
+        super().__init__(spark, pipeline)
+        self.stores: dict[str, TileStore] = {}
+        rows = self._try(("source",), self._rows)
+        for section in pipeline.sections if rows is not None else ():
+            self._try(section.place, self._plan, section, rows, dry)
+        self._raise_found()
+
+    def _rows(self) -> DataFrame:
+        source = self.pipeline.source
+        raw = read_rows(self.spark, source, streaming=True)
+        if source.dead_letters is not None and source.value is not None:
+            self._try((*source.place, LETTERS), self._plan_letters, raw)
+        return opened(raw, source)
+
+    def _plan_letters(self, raw: DataFrame) -> None:
+        source = self.pipeline.source
+        assert source.dead_letters is not None
+        assert source.value is not None
+        self.outputs[LETTERS] = dead_letters(raw, source.value, source.dead_letters)
+        checks.of_sink(self.spark, self.outputs[LETTERS], source.dead_letters)
+
+    def _plan(self, section: Section, rows: DataFrame, dry: bool) -> None:
+        asked = section.asked
+        result = DEFINE[section.kind](rows, **asked)
+        self.results[section.name] = self.outputs[section.name] = result
+        self._try(section.place, checks.of_checkpoint, self.spark, rows, section, self.checkpoint(section.name))
+        if section.sink is not None:
+            self._plan_sink(section, result)
+            return
+        assert section.store is not None
+        checks.of_store(section, self.checkpoint(section.name))
+        if not dry:
+            self.stores[section.name] = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+
+    def checkpoint(self, name: str) -> str:
+        """The folder where a query notes how far it is."""
+        return f"{self.pipeline.checkpoint}/{name}"
+
+    def start(self) -> dict[str, Any]:
+        """Start the query of every section, and that of dead letters."""
+        names = [section.name for section in self.pipeline.sections]
+        return {name: self.start_one(name) for name in [*names, *([LETTERS] if LETTERS in self.outputs else [])]}
+
+    def start_one(self, name: str) -> Any:
+        """Start one query, from its checkpoint where there is one."""
+        pipeline, every = self.pipeline, self.pipeline.every
+        section = next((one for one in pipeline.sections if one.name == name), None)
+        sink = pipeline.source.dead_letters if section is None else section.sink
+        mode = "append" if section is None else section.mode
+        writer = self.outputs[name].writeStream.queryName(f"{pipeline.name} {name}").outputMode(mode)
+        writer = writer.option("checkpointLocation", self.checkpoint(name))
+        writer = writer.trigger(processingTime=every) if every is not None else writer.trigger(availableNow=True)
+        if sink is None:
+            assert section is not None
+            write = tile_sink(self.stores[name], self.checkpoint(name), section.retention, provisional=mode == "update")
+            return writer.foreachBatch(write).start()
+        return _started(writer, sink)
 
 
-def failure(error: Any) -> str:
-    """What went wrong in a query, in a line: Sash's own words where they are in it, else Spark's first line."""
-    text = str(error)
-    for line in text.splitlines():
-        for kind in ("sash.errors.", "sash.wheel.errors."):
-            if kind in line:
-                return line.partition(kind)[2].partition(": ")[2].strip() or line.strip()
-    return _first_line(error)
+def _started(writer: Any, sink: Sink) -> Any:
+    if sink.merge:
+        return writer.foreachBatch(merge_into(sink)).start()
+    writer = writer.format(sink.format).options(**sink.options)
+    if sink.table is not None:
+        return writer.toTable(sink.table)
+    return writer.option("path", sink.path).start() if sink.path is not None else writer.start()
+
+
+def read_rows(spark: SparkSession, source: Source, *, streaming: bool) -> DataFrame:
+    """Read a source as it is, as a stream or as a batch."""
+    try:
+        reader = (spark.readStream if streaming else spark.read).options(**_options(source, streaming))
+        if source.format == "table":
+            assert source.path is not None
+            return reader.table(source.path)
+        reader = reader.format(source.format)
+        if source.schema is not None:
+            reader = reader.schema(source.schema)
+        elif streaming and source.format in FILES:
+            assert source.path is not None
+            reader = reader.schema(spark.read.format(source.format).options(**source.options).load(source.path).schema)
+        return reader.load(source.path) if source.path is not None else reader.load()
+    except Exception as error:  # whatever a connector raises
+        raise KeyErrors([("", f"the {source.place[0]} can't be read: {first_line(error)}")]) from error
+
+
+def _options(source: Source, streaming: bool) -> dict[str, str]:
+    """Options of a stream that a batch would refuse are left out: it reads what is there."""
+    of_stream = () if streaming else ("startingoffsets", "maxoffsetspertrigger", "minoffsetspertrigger")
+    return {name: value for name, value in source.options.items() if name.lower() not in of_stream}

@@ -64,6 +64,7 @@ class Meter(Figures):
             f"{rows / seconds:,.0f} rows/s",
             f"watermark {watermark}",
             f"{self.counted['late']:,} late",
+            *([f"{self.counted['unparsed']:,} not parsed"] if self.counted["unparsed"] else []),
             f"state {self.held['keys']:,} keys, {self.held['slices']:,} slices, {self.state_bytes / 1e6:.1f} MB",
         ]
         return f"{self.name:10} {bar}{', '.join(facts)}"

@@ -169,6 +169,7 @@ def tiles(
     watermark: Any = None,
     tie: str | None = None,
     emit: str = "final",
+    max_ahead: Any = None,
     history: DataFrame | None = None,
     history_until: Any = None,
     idle: Any = None,
@@ -190,6 +191,7 @@ def tiles(
     """
     partials = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
     asked: dict[str, Any] = {"time": time, "range": grain, "aggs": partials, "key": key, "watermark": watermark, "tie": tie, "emit": emit}
+    asked["max_ahead"] = max_ahead
     if history is None and history_until is not None:
         whole_slices(history_until, grain)
         history = df.sparkSession.createDataFrame([], df.schema)

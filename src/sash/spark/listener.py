@@ -95,6 +95,7 @@ _COUNTERS = {
     "late_rows": "Rows behind the watermark.",
     "null_times": "Rows without a time.",
     "ahead_rows": "Rows refused by max_ahead.",
+    "unparsed_rows": "Rows whose value could not be taken apart.",
     "seen_rows": "Rows that history had counted already.",
 }
 _GAUGES = {

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sash.time import MICROS, timestamp
 
-COUNTED: Final = ("rows", "null_times", "ahead", "seen", "late")  # of a batch
+COUNTED: Final = ("rows", "null_times", "ahead", "seen", "late", "unparsed")  # of a batch
 HELD: Final = ("keys", "slices")  # after a batch
 NAMES = (*COUNTED, *HELD)
 _KEPT: Final = 120  # batches whose length is remembered
@@ -19,7 +19,7 @@ def metrics(progress: Any) -> dict[str, int]:
     """Add up what Sash counted in one micro-batch: pass `query.lastProgress`, or one of `query.recentProgress`.
 
     `rows` came in, `null_times` had no time, `ahead` were refused by max_ahead, `seen` were before history_until, `late` were behind the
-    watermark; `keys` and `slices` are held as state after the batch.
+    watermark, `unparsed` had a value that a pipeline could not take apart; `keys` and `slices` are held as state after the batch.
 
     >>> from types import SimpleNamespace
     >>> from pyspark.sql import Row

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_FOREVER: Final = 2**63 - 1
 TOLD: Final = "sash.emit"  # in the metadata of slice_end: how the tiles are told
 
 
@@ -51,7 +52,7 @@ def tile_sink(store: TileStore, checkpoint: str, retention: Any = None, *, provi
         elif provisional:
             write_open(store, df.toArrow(), query=query, batch=batch, watermark=upto)
         else:
-            store.commit(_put(df, store, batch, upto), query=query, batch=batch, watermark=upto)
+            store.commit(put_slices(df, store, store.shape(), batch, upto), query=query, batch=batch, watermark=upto)
         if retention is not None:
             store.expire(retention, exactly=False)
 
@@ -80,12 +81,20 @@ def write_history(store: TileStore, df: DataFrame, *, until: Any) -> bool:
     store.refresh()
     if store.watermark is not None and upto <= store.watermark:
         return False
-    return store.write_history(_put(df, store, 0, upto), until=upto)
+    return store.write_history(put_slices(df, store, store.shape(), 0, upto), until=upto)
 
 
-def _put(df: DataFrame, store: TileStore, batch: int, upto: int) -> list[Part]:
+def write_stretch(store: TileStore, df: DataFrame, *, start: int | None, end: int | None) -> int:
+    """Put the slices that tiles() made of a batch DataFrame in the place of those of [start, end), as store.replace(), by the executors."""
+    store.refresh()
+    store.check_stretch(start, end)
+    parts = put_slices(df, store, store.shape().anew(), 0, _FOREVER if end is None else end)
+    return store.replace(parts, start=start, end=end)
+
+
+def put_slices(df: DataFrame, store: TileStore, shape: Shape, batch: int, upto: int) -> list[Part]:
     """Let each task put its slices; one key's are in one task."""
-    shape, path = store.shape(), str(store.path)
+    path = str(store.path)
     rows = df.mapInArrow(_putter(path, shape, batch, upto), "part string").collect()
     return [Part.read(row["part"]) for row in rows]
 

@@ -70,6 +70,10 @@ class Shape:
         d = now.definition
         return cls(str(files), d.keys, tuple(d.aggs), d.grain, d.fingerprint(), now.columns, now.watermark)
 
+    def anew(self) -> Shape:
+        """The same for slices that take the place of others: they may lie before the watermark."""
+        return dataclasses.replace(self, watermark=None)
+
     def write(self, files: Files, table: pa.Table, batch: int, upto: int) -> Part:
         """Check slices and put them as a segment, which no manifest names yet; there is none where there are no slices."""
         table, columns = self._checked(table, upto)
@@ -186,7 +190,8 @@ class Change:
             shape = dataclasses.replace(shape, columns=tuple(known.items()))
         new = tuple(part.segment for part in parts if part.segment is not None)
         changed["open"] = None if opened is None else opened.segment
-        self.save(dataclasses.replace(self.now, segments=(*self.now.segments, *new), columns=tuple(known.items()), **changed))
+        changed["segments"] = (*changed.get("segments", self.now.segments), *new)
+        self.save(dataclasses.replace(self.now, columns=tuple(known.items()), **changed))
 
     def merge_levels(self) -> None:
         """Merge as a binary counter carries: the newest segments, so many of one level, become one of the next."""
@@ -235,6 +240,19 @@ class Change:
                 kept += self._written(merged(self.files, now, [segment], cut), [segment], segment.level)
         self.save(dataclasses.replace(now, kept_from=cut, segments=tuple(kept)))
         return sum(segment.rows for segment in now.segments) - sum(segment.rows for segment in kept)
+
+    def without(self, start: int | None, end: int | None) -> tuple[Segment, ...]:
+        """The segments without the slices that start in [start, end), None being open; nothing is true yet."""
+        now, kept = self.now, list[Segment]()
+        for segment in now.segments:
+            if (end is not None and segment.start >= end) or (start is not None and segment.end <= start):
+                kept.append(segment)
+                continue
+            if start is not None and segment.start < start:
+                kept += self._written(merged(self.files, now, [segment], until=start), [segment], segment.level)
+            if end is not None and segment.end > end:
+                kept += self._written(merged(self.files, now, [segment], before=end), [segment], segment.level)
+        return tuple(kept)
 
     def _sweep(self, upto: int) -> None:
         """Delete what a process that was killed left behind: files put aside, and segments and indexes that no manifest names.

@@ -265,8 +265,11 @@ def segment_keys(files: Files, manifest: Manifest, segment: Segment) -> list[Any
         return key_values([index.keys[name] for name in manifest.definition.keys], len(index.first))
 
 
-def merged(files: Files, manifest: Manifest, segments: Iterable[Segment], before: int | None = None) -> Sorted:
-    """The slices of several segments as one; without those that end by `before`. What a segment has no column of is null."""
+def merged(files: Files, manifest: Manifest, segments: Iterable[Segment], before: int | None = None, until: int | None = None) -> Sorted:
+    """The slices of several segments as one; without those that end by `before` or start from `until` on.
+
+    What a segment has no column of is null.
+    """
     import pyarrow as pa
 
     tables = []
@@ -277,6 +280,8 @@ def merged(files: Files, manifest: Manifest, segments: Iterable[Segment], before
             table = opened.read(range(opened.metadata.num_row_groups), held)
         if before is not None and segment.start < before:
             table = table.take(to_arrow(np.flatnonzero(micros(table[START]) >= before)))
+        if until is not None and segment.end > until:
+            table = table.take(to_arrow(np.flatnonzero(micros(table[START]) < until)))
         tables.append(table.replace_schema_metadata(None))
     whole = pa.concat_tables(tables, promote_options="default").combine_chunks()
     order = [name for name, _ in manifest.columns if name in whole.column_names]

@@ -17,7 +17,7 @@ from sash.wheel.errors import NotRetained, TileStoreError
 from sash.wheel.keyed_wheels import KeyedWheels
 from sash.wheel.tile_changes import Change, Part, Shape
 from sash.wheel.tile_columns import insert, item_type
-from sash.wheel.tile_files import FOLDER, files_of
+from sash.wheel.tile_files import FOLDER, Files, files_of
 from sash.wheel.tile_manifest import Definition, Manifest, exists
 from sash.wheel.tile_reading import MissingSegment, Wanted, check_segment, merged, read_segment, segment_keys, segment_schema
 from sash.wheel.tile_segments import Slices
@@ -76,18 +76,10 @@ class TileStore:
 
         Aggregations that it lacks are added: they are kept from its watermark on, and another query may go on from there.
         """
-        segments.require_arrow()
-        keys = () if key is None else (key,) if isinstance(key, str) else tuple(key)
-        length = duration(grain)
-        if length < 1:
-            raise ValueError(f"grain={grain!r} is not a length of time. Use e.g. grain='1m'.")
-        wanted = Definition(dict(aggs), length, keys)
-        wanted.fingerprint()  # refuses what has no name before anything is made
+        wanted = _definition(aggs, grain, key)
         files = files_of(path)
         if not exists(files):
-            there = files.kind()
-            if there == "file" or (there == "folder" and any(n != FOLDER and not n.startswith(".") for n in files.names())):
-                raise TileStoreError(f"{files} is there and is no tile store. Use a new folder.")
+            _check_free(files)
             files.make()
             with files.changing() as lease:
                 if not exists(files):  # another process may have made it meanwhile, of another definition
@@ -98,12 +90,37 @@ class TileStore:
             found._extend(wanted)
         return found
 
+    @classmethod
+    def found(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        aggs: Mapping[str, Aggregation],
+        grain: Any,
+        key: str | Sequence[str] | None = None,
+    ) -> TileStore | None:
+        """The store that is there, None where create() would make one; refuses what create() would refuse, and changes nothing."""
+        wanted = _definition(aggs, grain, key)
+        files = files_of(path)
+        if not exists(files):
+            _check_free(files)
+            return None
+        store = cls(path, aggs)
+        if store._manifest.definition.fingerprint() != wanted.fingerprint():
+            store._extended(store._manifest, wanted)
+        return store
+
+    def _extended(self, now: Manifest, wanted: Definition) -> Definition:
+        """The definition with the aggregations that are added; TileStoreError where anything else is changed."""
+        definition = now.definition.with_added(wanted)
+        if definition is None or len(definition.aggs) == len(now.definition.aggs):
+            raise TileStoreError(f"{self.path} is of another definition: {now.definition.differences(wanted)}. Use another folder.")
+        return definition
+
     def _extend(self, wanted: Definition) -> None:
         with self._change() as change:
             now = change.now
-            definition = now.definition.with_added(wanted)
-            if definition is None or len(definition.aggs) == len(now.definition.aggs):
-                raise TileStoreError(f"{self.path} is of another definition: {now.definition.differences(wanted)}. Use another folder.")
+            definition = self._extended(now, wanted)
             added = [name for name in definition.aggs if name not in now.definition.aggs]
             upto = None if now.watermark is None else now.watermark - now.watermark % now.definition.grain
             since = dict(now.since) if upto is None else {**now.since, **dict.fromkeys(added, upto)}
@@ -171,6 +188,11 @@ class TileStore:
     def query(self) -> str | None:
         """The query that writes it."""
         return self._manifest.query
+
+    @property
+    def writer_is_free(self) -> bool:
+        """Whether another query than the one that wrote last may go on from the watermark."""
+        return self._manifest.free
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -267,6 +289,58 @@ class TileStore:
             parts = table if _is_parts(table) else [Shape.of(self._files, now).write(self._files, _as_table(table), 0, upto)]
             self._add(change, parts, upto, query=None, batch=-1, free=False, table=now.table if of is None else dict(of))
         return True
+
+    def replace(self, table: Any, *, start: Any = None, end: Any = None) -> int:
+        """Put the slices that a batch job made of [start, end) in the place of those that are there, and give how many they are.
+
+        For a store that batch jobs write, run again as often as need be. `table` is what tiles() of a batch gives, or the parts that
+        other processes have put by shape().anew().write() as batch 0; an end that is left out is open. Wheels that are open stay as
+        they are: open new ones.
+        """
+        first, last = (None if at is None else timestamp(at) for at in (start, end))
+        with self._change(-1 if _is_parts(table) else 0) as change:
+            now = change.now
+            self._check_stretch(now, first, last)
+            upto = _FOREVER if last is None else last
+            parts = table if _is_parts(table) else [Shape.of(self._files, now).anew().write(self._files, _as_table(table), 0, upto)]
+            new = [part.segment for part in parts if part.segment is not None]
+            if first is not None and (early := min((segment.start for segment in new), default=first)) < first:
+                raise TileStoreError(
+                    f"a slice starts at {timestamp_text(early)}, before start={timestamp_text(first)}. Nothing was written."
+                )
+            reached = [at for at in (now.watermark, last, *(segment.end for segment in new)) if at is not None]
+            kept = first if now.watermark is None else None if now.kept_from is None or first is None else min(first, now.kept_from)
+            if not reached:
+                return 0
+            facts: dict[str, Any] = {"segments": change.without(first, last), "watermark": max(reached), "kept_from": kept}
+            change.add(parts, **facts, query=None, batch=-1, free=False)
+            return sum(segment.rows for segment in new)
+
+    def check_stretch(self, start: Any = None, end: Any = None) -> None:
+        """Raise a TileStoreError where replace() would."""
+        self._check_stretch(self._manifest, *(None if at is None else timestamp(at) for at in (start, end)))
+
+    def _check_stretch(self, now: Manifest, start: int | None, end: int | None) -> None:
+        grain = now.definition.grain
+        for at in (start, end):
+            if at is not None and at % grain:
+                raise TileStoreError(f"{timestamp_text(at)} is not on the grain of {duration_text(grain)}. Use a multiple of it.")
+        if now.query is not None:
+            raise TileStoreError(
+                f"{self.path} is written by the query {now.query}: a batch can't replace what a stream has written. Use another folder."
+            )
+        if now.table is not None:
+            raise TileStoreError(f"{self.path} is an index of a table, which sash index brings up to date. Use another folder.")
+        if now.watermark is not None and start is not None and start > now.watermark:
+            raise TileStoreError(
+                f"{self.path} is complete up to {timestamp_text(now.watermark)}, and {timestamp_text(start)} is later: what lies between "
+                f"would be taken for empty. Start at {timestamp_text(now.watermark)}."
+            )
+        if now.kept_from is not None and end is not None and end < now.kept_from:
+            raise TileStoreError(
+                f"{self.path} begins at {timestamp_text(now.kept_from)}, and {timestamp_text(end)} is earlier: what lies between would be "
+                f"taken for empty. End at {timestamp_text(now.kept_from)}."
+            )
 
     def release(self) -> None:
         """Let another query go on from the watermark: the next one that writes is the writer."""
@@ -563,6 +637,24 @@ class _Opened:
     def wanted(self, store: TileStore) -> Wanted:
         """What they lack. A slice is written once, when it is complete: all that start before `fed` are in."""
         return Wanted(self.keys, self.fed, self.end, (self.name,) if self.name is not None else tuple(store.aggs))
+
+
+def _definition(aggs: Mapping[str, Aggregation], grain: Any, key: str | Sequence[str] | None) -> Definition:
+    """What create() is asked for; refuses what has no name before anything is made."""
+    segments.require_arrow()
+    length = duration(grain)
+    if length < 1:
+        raise ValueError(f"grain={grain!r} is not a length of time. Use e.g. grain='1m'.")
+    wanted = Definition(dict(aggs), length, () if key is None else (key,) if isinstance(key, str) else tuple(key))
+    wanted.fingerprint()
+    return wanted
+
+
+def _check_free(files: Files) -> None:
+    """Refuse a place where something else is."""
+    there = files.kind()
+    if there == "file" or (there == "folder" and any(n != FOLDER and not n.startswith(".") for n in files.names())):
+        raise TileStoreError(f"{files} is there and is no tile store. Use a new folder.")
 
 
 def _is_parts(tiles: Any) -> bool:

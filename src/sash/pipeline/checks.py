@@ -1,0 +1,125 @@
+"""What would go wrong only while a pipeline runs, found before it starts: paths, stores, checkpoints, types at a sink."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import types as T
+
+from sash.engine.tiles import tile_aggregation
+from sash.errors import CheckpointMismatch, DefinitionError
+from sash.pipeline.columns import KeyErrors
+from sash.pipeline.document import FILES, LETTERS, Pipeline, Section
+from sash.pipeline.ends import Sink
+from sash.pipeline.failures import first_line
+from sash.spark.definition import define
+from sash.spark.settings import Settings
+from sash.spark.state import stored_definitions
+from sash.spark.tile_sink import local_path
+from sash.wheel import TileStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["of_checkpoint", "of_places", "of_sink", "of_store"]
+
+_PLAIN: Final = (T.NumericType, T.StringType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
+
+
+def of_places(pipeline: Pipeline) -> list[tuple[int, str]]:
+    """Find paths that can't be written."""
+    places: list[tuple[tuple[str | int, ...], str | None]] = [(("checkpoint",), pipeline.checkpoint)]
+    for section in pipeline.sections:
+        if section.sink is not None:
+            places += [((*section.sink.place, "path"), section.sink.path), ((*section.sink.place, "batch_path"), section.sink.batch_path)]
+        else:
+            places.append(((*section.place, "path"), section.store))
+    if pipeline.source.dead_letters is not None:
+        places.append((("source", LETTERS, "path"), pipeline.source.dead_letters.path))
+    said = [(pipeline.line(place), _unwritable(path)) for place, path in places if path is not None]
+    return [(line, why) for line, why in said if why is not None]
+
+
+def _unwritable(path: str) -> str | None:
+    """Why a folder can't be written; None where it can, or where it is not on this machine."""
+    try:
+        local = local_path(path)
+    except DefinitionError as error:
+        return str(error)
+    if local is None:
+        return None
+    there = next(parent for parent in (local, *local.parents) if parent.exists())
+    if not there.is_dir():
+        return f"{path} can't be written: {there} is a file. Give a folder, or a path where none is yet."
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{path} can't be written: {there} is not this user's to write. Give another folder, or allow it."
+    return None
+
+
+def of_sink(spark: SparkSession, df: DataFrame, sink: Sink) -> None:
+    """Refuse columns that a format can't hold, by writing none of them."""
+    if sink.format not in FILES:
+        return
+    if sink.format == "text" and [field.dataType for field in df.schema.fields] != [T.StringType()]:
+        said = f"a sink of text files takes one column of text, and there are {', '.join(df.columns)}. "
+        raise KeyErrors([("format", said + 'Make one: select = ["to_json(struct(*)) as value"].')])
+    if all(isinstance(field.dataType, _PLAIN) for field in df.schema.fields):
+        return
+    with tempfile.TemporaryDirectory(prefix="sash-check-") as folder:
+        for field in df.schema.fields:
+            try:
+                spark.createDataFrame([], T.StructType([field])).write.format(sink.format).save(f"{folder}/{field.name.encode().hex()}")
+            except AnalysisException as error:
+                said = f"{sink.format} files can't hold the column {field.name}, {field.dataType.simpleString()}: {first_line(error)} "
+                raise KeyErrors([("format", said + f'Use another format, or select = ["to_json({field.name}) as ...", ...].')]) from None
+
+
+def of_store(section: Section, checkpoint: str) -> None:
+    """Refuse a store of another definition, or one that another query writes; nothing is made or changed."""
+    asked = section.asked
+    assert section.store is not None
+    store = TileStore.found(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+    local = local_path(checkpoint)
+    if store is None or local is None or store.query is None or store.writer_is_free:
+        return
+    query = _query_id(local)
+    if query != store.query:
+        which = f"{checkpoint} is of the query {query}" if query else f"{checkpoint} begins a new one"
+        raise DefinitionError(
+            f"path={section.store} is written by the query {store.query}, and {which}. A store has one writer: "
+            "use another folder, or go on from the checkpoint that this one was written with, or release() it first."
+        )
+
+
+def _query_id(checkpoint: Path) -> str | None:
+    try:
+        return str(json.loads((checkpoint / "metadata").read_text())["id"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def of_checkpoint(spark: SparkSession, rows: DataFrame, section: Section, checkpoint: str) -> None:
+    """Refuse the checkpoint of another definition: without new rows, Spark would run no batch and tell nothing."""
+    local = local_path(checkpoint)
+    if local is None or not any((local / "commits").glob("[0-9]*")) or not (local / "state").is_dir():
+        return
+    asked: dict[str, Any] = {"watermark": None, "max_ahead": None, **section.asked}
+    if section.kind == "tiles":
+        asked["range"], asked["aggs"] = asked.pop("grain"), {name: tile_aggregation(a) for name, a in asked["aggs"].items()}
+    query = define("rolling" if section.kind == "rolling" else "windows", rows, **asked).query
+    buckets = Settings.read(spark, section.kind).buckets
+    for stored, begun_with in stored_definitions(spark, str(local)):
+        if begun_with != buckets:
+            raise CheckpointMismatch(
+                f"{checkpoint} was started with {begun_with} buckets and the query now has {buckets}. "
+                f"Set [spark] spark.sash.buckets = {begun_with}."
+            )
+        try:
+            query.check_definition(stored)
+        except ValueError as error:
+            raise CheckpointMismatch(f"{checkpoint}: {error}") from None
