@@ -109,8 +109,13 @@ class Running:
     def wait_for(self, what, patience=240):
         """Wait until a line fits, from here on."""
         seen = len(self.said)
+
+        def come():
+            return any(what(line) for line in self.said[seen:])
+
         with self._changed:
-            assert self._changed.wait_for(lambda: any(what(line) for line in self.said[seen:]), patience), "\n".join(self.said[-20:])
+            self._changed.wait_for(lambda: come() or self.process.poll() is not None, patience)
+            assert come(), "\n".join(self.said[-20:])
 
     def stop(self):
         os.killpg(self.process.pid, signal.SIGINT)
@@ -141,7 +146,11 @@ def expected(messages, upto):
 
 
 def told(row, end):
-    return (row["user"], round((end - BASE).total_seconds())), (row["n"], round(row["spent"] * 100), round(row["high"] * 100))
+    return (row["user"], round((end.replace(tzinfo=dt.UTC) - BASE).total_seconds())), (
+        row["n"],
+        round(row["spent"] * 100),
+        round(row["high"] * 100),
+    )
 
 
 def test_json_in_kafka_to_features_with_a_broker_that_dies(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from sash import agg
 from sash.errors import DefinitionError
 from sash.pipeline import document
+from sash.pipeline.ends import Value
 from sash.pipeline.expressions import aggregation
 from sash.pipeline.lines import line_of, lines
 
@@ -122,6 +123,16 @@ def test_a_pipeline_file_is_read(written, tmp_path):
         (('slide = "1 minute"', 'emit = "sometimes"'), 15, "emit = 'sometimes' is not known. Use one of final, update"),
         (('name = "taxis"', 'trigger = "now"'), 1, "'now' is not a duration"),
         (('name = "taxis"', "trigger = 5"), 1, 'trigger is 5. Use "available now", or how often'),
+        (('format = "parquet", path = "out"', 'format = "parquet", path = "out", mode = "complete"'), 17, "mode = 'complete' does not fit"),
+        (('format = "parquet", path = "out"', 'format = "delta"'), 17, "neither path nor table"),
+        (('format = "parquet", path = "out"', 'format = "csv", path = "o", merge = ["zone"]'), 17, "merge updates rows of a table"),
+        (('name = "taxis"', 'packages = ["kafka"]'), 1, "'kafka' is not a package. Write group:artifact:version"),
+        (('name = "taxis"', "retries = -1"), 1, "retries = -1 is not how often"),
+        (('slide = "1 minute"', 'late = "accept"'), 15, "late = 'accept' is not known. Use one of drop, flag"),
+        (('name = "features"', 'name = "dead_letters"'), 20, "is that of the query that writes them"),
+        (("[[windows]]", '[history]\nformat = "parquet"\npath = "in"\n[[windows]]'), 13, "there is no until"),
+        (("[[windows]]", '[history]\nformat = "parquet"\npath = "in"\nuntil = "soon"\n[[windows]]'), 16, "until: "),
+        (("options = { header = true }", 'dead_letters = { format = "console" }'), 11, "nothing is. Add value"),
         (("[source]", "[surce]"), 7, "'surce' is not a key of a pipeline. Did you mean source?"),
     ],
 )
@@ -129,6 +140,37 @@ def test_a_mistake_is_told_with_its_line_and_its_fix(written, change, line, says
     assert change[0] in GOOD
     found = wrong(written(GOOD.replace(*change)))
     assert any(at == line and says in told for at, told in found), found
+
+
+KAFKA = """\
+format = "kafka"
+options = { kafka.bootstrap.servers = "h:1", subscribe = "t" }
+value = "json"
+value_schema = "at timestamp, zone string, fare long"
+select = ["at", "zone", "fare"]
+dead_letters = { format = "kafka", options = { kafka.bootstrap.servers = "h:1", topic = "dead" } }
+"""
+
+
+def test_a_source_of_values_is_read(written, tmp_path):
+    before, rest = GOOD[: GOOD.index('format = "csv"')], GOOD[GOOD.index("\n[[windows]]") :]
+    source = document.read(written(before + KAFKA + rest)).source
+    assert source.value == Value("json", "at timestamp, zone string, fare long", {})
+    assert source.options == {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
+    assert source.dead_letters == document.Sink("kafka", None, {"kafka.bootstrap.servers": "h:1", "topic": "dead"})
+    for change, line, says in [
+        ((', subscribe = "t"', ""), 9, "the topic to read from is not given"),
+        (('kafka.bootstrap.servers = "h:1", subscribe', "subscribe"), 9, "Kafka's servers are not given"),
+        ((', topic = "dead"', ""), 13, "the topic to write to is not given"),
+        (('value_schema = "at timestamp, zone string, fare long"', ""), 10, "what is in the json is not said"),
+        (('"json"', '"xml"'), 10, "value = 'xml' is not known. Use one of json, avro, csv"),
+        (('"json"', '"avro"'), 11, "Avro is read by the schema that it was written with, as JSON"),
+        (('value = "json"\n', ""), 10, "its format is missing"),
+        (('["at", "zone", "fare"]', '"at"'), 12, "Write a list of texts"),
+    ]:
+        assert change[0] in KAFKA
+        found = wrong(written(before + KAFKA.replace(*change) + rest))
+        assert any(at == line and says in told for at, told in found), (change, found)
 
 
 def test_every_mistake_is_told_at_once(written):

@@ -72,9 +72,14 @@ def expected(rows):
     return windows, features, slices
 
 
+def utc(at):
+    """A time as Spark's Parquet gives it: without a zone, in UTC."""
+    return at.replace(tzinfo=dt.UTC)
+
+
 def found(folder):
     hourly = pq.read_table(folder / "hourly").to_pylist()
-    windows = {(row["zone"], row["window_end"]): (row["n"], row["fare"]) for row in hourly}
+    windows = {(row["zone"], utc(row["window_end"])): (row["n"], row["fare"]) for row in hourly}
     assert len(windows) == len(hourly)
     lines = [json.loads(line) for path in (folder / "features").glob("*.json") for line in path.read_text().splitlines()]
     features = sorted((row["zone"], dt.datetime.fromisoformat(row["at"]).timestamp(), row["s_3h"]) for row in lines)
@@ -139,3 +144,27 @@ def test_a_range_goes_once_to_a_sink_that_can_replace_nothing(shared, tmp_path, 
     assert "was sent to noop" in capsys.readouterr().err
     assert cli.main(["run", str(file), "--from", "2024-03-01"]) == 1
     assert "Add --batch" in capsys.readouterr().err
+
+
+def test_a_stream_with_history_is_as_batch_over_both(shared, tmp_path, capsys):
+    for folder in ("in", "past"):
+        (tmp_path / folder).mkdir()
+    days = [write_day(tmp_path / "past", 0, 0), write_day(tmp_path / "in", 1, 1)]
+    beyond = {"at": BASE + dt.timedelta(days=3), "zone": "a", "fare": 1}  # closes all that is before it
+    pq.write_table(pa.Table.from_pylist([beyond]), tmp_path / "in" / "last.parquet")
+    file = tmp_path / "pipeline.toml"
+    history = '[history]\nformat = "parquet"\npath = "past"\nuntil = 2024-03-02\n[[windows]]'
+    file.write_text(
+        PIPELINE.replace("[[windows]]", history).replace('json", path', 'parquet", path').replace("[[rolling]]", "[[rolling]]\n")
+    )
+    assert cli.main(["run", str(file)]) == 0, capsys.readouterr().err
+    windows, features, slices = expected([*days[0], *days[1]])
+    until = BASE + dt.timedelta(days=1)
+    hourly = pq.read_table(tmp_path / "hourly").to_pylist()
+    assert {(r["zone"], utc(r["window_end"])): (r["n"], r["fare"]) for r in hourly} == {k: v for k, v in windows.items() if k[1] > until}
+    rows = sorted((r["zone"], utc(r["at"]).timestamp(), r["s_3h"]) for r in pq.read_table(tmp_path / "features").to_pylist())
+    assert rows == [row for row in features if row[1] >= until.timestamp()]
+    tiles = TileStore(tmp_path / "tiles").table().to_pylist()
+    assert {(r["zone"], r["slice_start"]): r["fare"] for r in tiles} == slices
+    capsys.readouterr()
+    assert cli.main(["run", "--check", str(file)]) == 0, capsys.readouterr().err

@@ -189,10 +189,11 @@ class _Stopping:
 
 
 def _log_file(checkpoint: Path | None) -> Path:
-    if checkpoint is None:
-        return Path(tempfile.mkstemp(prefix="sash-run-", suffix=".log")[1])
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    return checkpoint / "spark.log"
+    if checkpoint is not None:
+        with contextlib.suppress(OSError):  # a path that can't be written is told with its line
+            checkpoint.mkdir(parents=True, exist_ok=True)
+            return checkpoint / "spark.log"
+    return Path(tempfile.mkstemp(prefix="sash-run-", suffix=".log")[1])
 
 
 @contextlib.contextmanager

@@ -15,19 +15,17 @@ from sash.errors import DefinitionError, SashError
 from sash.pipeline.columns import opened
 from sash.pipeline.document import Pipeline, Section
 from sash.pipeline.ends import FILES, Sink
-from sash.pipeline.job import DEFINE, Planned, read_rows
+from sash.pipeline.job import DEFINE, OF_STREAMS, Planned, read_past, read_rows
 from sash.pipeline.replacing import Stretch, replace_delta, replace_files, replace_iceberg, send_once
 from sash.spark.guard import quoted
 from sash.spark.tile_sink import write_stretch
-from sash.time import duration, duration_text, timestamp_text
+from sash.time import duration, duration_text, timestamp, timestamp_text
 from sash.wheel import TileStore
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["BatchJob"]
-
-_STREAMED = ("watermark", "emit", "max_ahead")  # of a stream: in a batch everything has arrived
 
 
 class BatchJob(Planned):
@@ -36,13 +34,28 @@ class BatchJob(Planned):
     def __init__(self, spark: SparkSession, pipeline: Pipeline, stretch: Stretch) -> None:
         super().__init__(spark, pipeline)
         self._stretch = stretch
-        rows = self._try(("source",), lambda: opened(read_rows(spark, pipeline.source, streaming=False), pipeline.source))
+        rows = self._try(("source",), self._rows)
         for section in pipeline.sections if rows is not None else ():
             self._try(section.place, self._plan, section, rows)
         self._raise_found()
 
+    def _rows(self) -> DataFrame:
+        """The rows of the source; with [history], those before its end from there."""
+        pipeline = self.pipeline
+        rows = opened(read_rows(self.spark, pipeline.source, streaming=False), pipeline.source)
+        if pipeline.history is None:
+            return rows
+        past = self._try(("history",), read_past, self.spark, pipeline)
+        time = F.col(quoted(next(section.asked["time"] for section in pipeline.sections)))
+        until = timestamp(pipeline.history[1])
+        if past is None:
+            return rows
+        return past.filter(_between(time, Stretch(end=until), closed="left")).unionByName(
+            rows.filter(_between(time, Stretch(start=until), closed="left"))
+        )
+
     def _plan(self, section: Section, rows: DataFrame) -> None:
-        stretch, asked = self._stretch, {name: value for name, value in section.asked.items() if name not in _STREAMED}
+        stretch, asked = self._stretch, {name: value for name, value in section.asked.items() if name not in OF_STREAMS}
         time = section.asked["time"]
         before = _reach(section)
         needed = dataclasses.replace(stretch, start=None if stretch.start is None or before is None else stretch.start - before)

@@ -22,6 +22,7 @@ from sash.spark.settings import Settings
 from sash.spark.state import stored_definitions
 from sash.spark.tile_sink import local_path
 from sash.wheel import TileStore
+from sash.wheel.errors import TileStoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +84,10 @@ def of_store(section: Section, checkpoint: str) -> None:
     """Refuse a store of another definition, or one that another query writes; nothing is made or changed."""
     asked = section.asked
     assert section.store is not None
-    store = TileStore.found(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+    try:
+        store = TileStore.found(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+    except TileStoreError as error:
+        raise KeyErrors([("path", str(error))]) from error
     local = local_path(checkpoint)
     if store is None or local is None or store.query is None or store.writer_is_free:
         return
@@ -103,12 +107,12 @@ def _query_id(checkpoint: Path) -> str | None:
         return None
 
 
-def of_checkpoint(spark: SparkSession, rows: DataFrame, section: Section, checkpoint: str) -> None:
+def of_checkpoint(spark: SparkSession, rows: DataFrame, section: Section, checkpoint: str, since: int | None) -> None:
     """Refuse the checkpoint of another definition: without new rows, Spark would run no batch and tell nothing."""
     local = local_path(checkpoint)
     if local is None or not any((local / "commits").glob("[0-9]*")) or not (local / "state").is_dir():
         return
-    asked: dict[str, Any] = {"watermark": None, "max_ahead": None, **section.asked}
+    asked: dict[str, Any] = {"watermark": None, "max_ahead": None, "history": None, "since": since, **section.asked}
     if section.kind == "tiles":
         asked["range"], asked["aggs"] = asked.pop("grain"), {name: tile_aggregation(a) for name, a in asked["aggs"].items()}
     query = define("rolling" if section.kind == "rolling" else "windows", rows, **asked).query

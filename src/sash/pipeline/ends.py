@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sash.pipeline.lines import Path as Place
 from sash.pipeline.values import Values
+from sash.time import timestamp
 
 __all__ = ["FILES", "Sink", "Source", "read_history", "read_sink", "read_source"]
 
@@ -91,6 +92,10 @@ def read_history(values: Values, table: Mapping[str, Any] | None) -> tuple[Sourc
             ("history",), 'there is no until. Add until = "2024-03-01": rows before it count from here, later ones from the source.'
         )
         return None
+    try:
+        timestamp(str(until))
+    except ValueError as error:
+        values.wrong(("history", "until"), f"until: {error}")
     return found, str(until)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F
 
 from sash.errors import SashError
 from sash.pipeline import checks
@@ -13,14 +15,17 @@ from sash.pipeline.ends import Sink, Source
 from sash.pipeline.failures import first_line
 from sash.pipeline.lines import Path as Place
 from sash.pipeline.replacing import merge_into
-from sash.spark import explain, rolling, tile_sink, tiles, windows
+from sash.spark import explain, rolling, tile_sink, tiles, windows, write_history
+from sash.spark.guard import quoted
+from sash.time import duration, timestamp
 from sash.wheel import TileStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DEFINE", "Job", "Planned", "read_rows"]
+__all__ = ["DEFINE", "OF_STREAMS", "Job", "Planned", "read_past", "read_rows"]
 
+OF_STREAMS: Final = ("watermark", "emit", "max_ahead")  # in a batch everything has arrived
 DEFINE: dict[str, Callable[..., Any]] = {"windows": windows, "rolling": rolling, "tiles": tiles}
 
 
@@ -52,6 +57,8 @@ class Planned:
         word = message.partition("=")[0]
         if word.startswith("aggs["):
             return (*place, "aggs", word.split("'")[1])
+        if any(message.startswith(repr(a)) for one in self.pipeline.sections if one.place == place for a in one.asked["aggs"].values()):
+            return (*place, "aggs")
         own = (*place, word)
         return own if own in self.pipeline.lines or (word,) not in self.pipeline.lines else (word,)
 
@@ -82,6 +89,8 @@ class Job(Planned):
         super().__init__(spark, pipeline)
         self.stores: dict[str, TileStore] = {}
         rows = self._try(("source",), self._rows)
+        self._past = None if pipeline.history is None else self._try(("history",), read_past, spark, pipeline)
+        self._since = None if pipeline.history is None else timestamp(pipeline.history[1])
         for section in pipeline.sections if rows is not None else ():
             self._try(section.place, self._plan, section, rows, dry)
         self._raise_found()
@@ -101,17 +110,25 @@ class Job(Planned):
         checks.of_sink(self.spark, self.outputs[LETTERS], source.dead_letters)
 
     def _plan(self, section: Section, rows: DataFrame, dry: bool) -> None:
-        asked = section.asked
-        result = DEFINE[section.kind](rows, **asked)
+        asked, history = section.asked, {} if self._past is None else {"history": self._past, "history_until": self._since}
+        result = DEFINE[section.kind](rows, **asked, **history)
         self.results[section.name] = self.outputs[section.name] = result
-        self._try(section.place, checks.of_checkpoint, self.spark, rows, section, self.checkpoint(section.name))
+        self._try(section.place, checks.of_checkpoint, self.spark, rows, section, self.checkpoint(section.name), self._since)
         if section.sink is not None:
             self._plan_sink(section, result)
             return
         assert section.store is not None
         checks.of_store(section, self.checkpoint(section.name))
         if not dry:
-            self.stores[section.name] = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+            store = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
+            self.stores[section.name] = store
+            if self._past is not None and store.watermark is None:  # the slices before the stream's first
+                assert self._since is not None
+                grain = duration(asked["grain"])
+                upto = self._since // grain * grain
+                before = self._past.filter(F.col(quoted(asked["time"])) < F.timestamp_micros(F.lit(upto)))
+                past = {name: value for name, value in asked.items() if name not in OF_STREAMS}
+                write_history(store, tiles(before, **past), until=upto)
 
     def checkpoint(self, name: str) -> str:
         """The folder where a query notes how far it is."""
@@ -163,6 +180,13 @@ def read_rows(spark: SparkSession, source: Source, *, streaming: bool) -> DataFr
         return reader.load(source.path) if source.path is not None else reader.load()
     except Exception as error:  # whatever a connector raises
         raise KeyErrors([("", f"the {source.place[0]} can't be read: {first_line(error)}")]) from error
+
+
+def read_past(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
+    """The rows of [history], as the source's are made."""
+    assert pipeline.history is not None
+    past = pipeline.history[0]
+    return opened(read_rows(spark, past, streaming=False), past)
 
 
 def _options(source: Source, streaming: bool) -> dict[str, str]:

@@ -30,7 +30,10 @@ class Watch:
     def until_done(self) -> dict[str, Any]:
         """Watch, and give the errors of the queries that failed."""
         told = failed = False
-        while self._due or any(query.isActive for query in self.queries.values()):
+        running = True
+        while running or self._due:
+            # Asked before anything is mended: a query that fails meanwhile is seen to in the next round.
+            running = bool(self._due) or any(query.isActive for query in self.queries.values())
             self._show()
             if self._stop():
                 self._due.clear()
