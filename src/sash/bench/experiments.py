@@ -91,7 +91,9 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
     "tiles": Experiment(
         "sash.bench.tiles", "a tile store of 50 million slices: one key opened, any range asked, the shell's wait", ("keys",)
     ),
-    "index": Experiment("sash.bench.index", "COUNT and SUM over random seconds of a month of taxi trips, against DuckDB on the table", ()),
+    "index": Experiment(
+        "sash.bench.index", "COUNT and SUM over random seconds of a month of taxi trips, against DuckDB and Spark on the table", ()
+    ),
     "serve": Experiment("sash.bench.serve", "look-backs of random keys over HTTP: one client, then sixteen", ("keys",)),
     "wheel-stream": Experiment("sash.bench.wheels", "wheels under a watermark, with windows, against FiBA (µWheel fig. 5-8)", _WHEEL),
     "wheel-query": Experiment("sash.bench.wheels", "ranges of days of seconds, against trees and DuckDB (µWheel fig. 9-11)", _WHEEL),

@@ -1,8 +1,9 @@
-"""An index over a table: random ranges of seconds in a month of taxi trips, by wheels over tiles and by DuckDB on the table."""
+"""An index over a table: random ranges of seconds in a month of taxi trips, by wheels over tiles, by DuckDB and by Spark on the table."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import random
 import tempfile
 import time
@@ -64,11 +65,34 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             theirs.append(time.perf_counter() - begun)
             assert count == answer["n"]
             assert abs((total or 0.0) - answer["fare"]) <= 1e-6 * max(1.0, abs(answer["fare"]))
+        raced = [("sash, wheels over the index", ours), ("DuckDB, the table itself", theirs)]
+        if not options.quick and importlib.util.find_spec("pyspark") is not None:
+            raced.append(("Spark, the table itself", _asked_of_spark(Path(temporary) / "trips.parquet", ranges[:30], answers)))
     facts: dict[str, Any] = {"experiment": name, "rows": rows, "bytes": size, "built": built, "opened": opened, "memory": wheels.memory}
-    cells = [facts | _spread(who, found) for who, found in (("sash, wheels over the index", ours), ("DuckDB, the table itself", theirs))]
+    cells = [facts | _spread(who, found) for who, found in raced]
     for cell in cells:
         say(f"{name:10} {cell['part']:28} p50 {cell['p50'] * 1e6:12,.1f} us   p99 {cell['p99'] * 1e6:12,.1f} us")
     return cells
+
+
+def _asked_of_spark(trips: Path, ranges: list[tuple[int, ...]], answers: list[dict[str, Any]]) -> list[float]:
+    """Seconds of each question, the table in Spark's memory."""
+    from pyspark.sql import functions as F
+
+    from sash.spark import session
+
+    spark = session("sash bench")
+    table = spark.read.parquet(str(trips)).withColumn("at", F.unix_micros(F.col("pickup").cast("timestamp"))).cache()
+    table.count()
+    found = []
+    for (start, end), answer in zip(ranges, answers, strict=False):
+        begun = time.perf_counter()
+        row = table.filter((F.col("at") >= start) & (F.col("at") < end)).agg(F.count("*").alias("n"), F.sum("fare").alias("fare")).first()
+        found.append(time.perf_counter() - begun)
+        assert row is not None
+        assert row["n"] == answer["n"]
+    spark.stop()
+    return found
 
 
 def _spread(who: str, seconds: list[float]) -> dict[str, Any]:
@@ -107,6 +131,6 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
     """Check the questions against the figure of µWheel's authors."""
-    ours, theirs = cells
+    ours, theirs, *_ = cells
     figures = f"{ours['p50'] * 1e6:,.1f} us, {theirs['p50'] / ours['p50']:,.0f} times DuckDB on the table"
     return [Finding(f"index: half of the questions take less than {PEERS * 1e6:.0f} us", ours["p50"] < PEERS, figures)]
