@@ -122,6 +122,10 @@ def test_days_run_one_by_one_and_again_are_as_if_all_had_run_at_once(shared, tmp
     assert "is not before --to" in err
     assert found(tmp_path) == (windows, features, slices)
 
+    # a stream's log would hide what batches have written
+    assert cli.main(["run", "--check", str(file)]) == 1
+    assert "has files of sash run --batch" in capsys.readouterr().err
+
     # all at once covers every range that is there
     assert run()[0] == 0
     again = found(tmp_path)
@@ -168,3 +172,7 @@ def test_a_stream_with_history_is_as_batch_over_both(shared, tmp_path, capsys):
     assert {(r["zone"], r["slice_start"]): r["fare"] for r in tiles} == slices
     capsys.readouterr()
     assert cli.main(["run", "--check", str(file)]) == 0, capsys.readouterr().err
+    assert cli.main(["run", "--check", "--batch", str(file)]) == 1
+    err = capsys.readouterr().err
+    assert err.count("is written by a stream, whose log hides") == 2
+    assert "a batch can't replace what a stream has written" in err

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from sash.errors import DefinitionError, SashError
+from sash.pipeline import checks
 from sash.pipeline.columns import opened
 from sash.pipeline.document import Pipeline, Section
 from sash.pipeline.ends import FILES, Sink
@@ -70,6 +71,7 @@ class BatchJob(Planned):
             result = result.filter(_between(F.col(quoted(time)), stretch, closed="left"))
         self.results[section.name] = self.outputs[section.name] = result
         if section.sink is not None:
+            self._try(section.sink.place, checks.of_batch_folder, section.sink)
             self._plan_sink(section, result)
 
     def _plan_tiles(self, section: Section) -> None:

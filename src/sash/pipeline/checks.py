@@ -17,6 +17,7 @@ from sash.pipeline.columns import KeyErrors
 from sash.pipeline.document import FILES, LETTERS, Pipeline, Section
 from sash.pipeline.ends import Sink
 from sash.pipeline.failures import first_line
+from sash.pipeline.replacing import STREAM_LOG, Stretch, hidden
 from sash.spark.definition import define
 from sash.spark.settings import Settings
 from sash.spark.state import stored_definitions
@@ -27,7 +28,7 @@ from sash.wheel.errors import TileStoreError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["of_checkpoint", "of_places", "of_sink", "of_store"]
+__all__ = ["of_batch_folder", "of_checkpoint", "of_places", "of_sink", "of_store", "of_stream_folder"]
 
 _PLAIN: Final = (T.NumericType, T.StringType, T.BooleanType, T.DateType, T.TimestampType, T.TimestampNTZType)
 
@@ -78,6 +79,24 @@ def of_sink(spark: SparkSession, df: DataFrame, sink: Sink) -> None:
             except AnalysisException as error:
                 said = f"{sink.format} files can't hold the column {field.name}, {field.dataType.simpleString()}: {first_line(error)} "
                 raise KeyErrors([("format", said + f'Use another format, or select = ["to_json({field.name}) as ...", ...].')]) from None
+
+
+def of_stream_folder(sink: Sink) -> None:
+    """Refuse to let a stream write where batches have written: its log would hide their files from Spark."""
+    local = local_path(sink.path) if sink.format in FILES and sink.path is not None else None
+    if local is None or not local.is_dir() or (local / STREAM_LOG).exists():
+        return
+    if any(Stretch.of_name(path.name) for path in local.iterdir()):
+        said = f"{sink.path} has files of sash run --batch, which the log of a stream would hide. "
+        raise KeyErrors([("path", said + 'Give batches a folder of their own: batch_path = "...", and move their files there.')])
+
+
+def of_batch_folder(sink: Sink) -> None:
+    """Refuse to let a batch write where a stream does: nobody would see it."""
+    path = sink.batch_path or sink.path
+    local = local_path(path) if sink.format in FILES and path is not None else None
+    if local is not None and (local / STREAM_LOG).exists():
+        raise KeyErrors([("path", hidden(str(path)))])
 
 
 def of_store(section: Section, checkpoint: str) -> None:

@@ -17,7 +17,7 @@ from sash.pipeline.lines import Path as Place
 from sash.pipeline.replacing import merge_into
 from sash.spark import explain, rolling, tile_sink, tiles, windows, write_history
 from sash.spark.guard import quoted
-from sash.time import duration, timestamp
+from sash.time import timestamp
 from sash.wheel import TileStore
 
 if TYPE_CHECKING:
@@ -91,9 +91,14 @@ class Job(Planned):
         rows = self._try(("source",), self._rows)
         self._past = None if pipeline.history is None else self._try(("history",), read_past, spark, pipeline)
         self._since = None if pipeline.history is None else timestamp(pipeline.history[1])
-        for section in pipeline.sections if rows is not None else ():
-            self._try(section.place, self._plan, section, rows, dry)
+        for section in pipeline.sections:
+            if section.sink is None:
+                self._try(section.place, checks.of_store, section, self.checkpoint(section.name))
+            if rows is not None:
+                self._try(section.place, self._plan, section, rows)
         self._raise_found()
+        if not dry:
+            self._make_stores()
 
     def _rows(self) -> DataFrame:
         source = self.pipeline.source
@@ -109,23 +114,25 @@ class Job(Planned):
         self.outputs[LETTERS] = dead_letters(raw, source.value, source.dead_letters)
         checks.of_sink(self.spark, self.outputs[LETTERS], source.dead_letters)
 
-    def _plan(self, section: Section, rows: DataFrame, dry: bool) -> None:
-        asked, history = section.asked, {} if self._past is None else {"history": self._past, "history_until": self._since}
-        result = DEFINE[section.kind](rows, **asked, **history)
+    def _plan(self, section: Section, rows: DataFrame) -> None:
+        history = {} if self._past is None else {"history": self._past, "history_until": self._since}
+        result = DEFINE[section.kind](rows, **section.asked, **history)
         self.results[section.name] = self.outputs[section.name] = result
         self._try(section.place, checks.of_checkpoint, self.spark, rows, section, self.checkpoint(section.name), self._since)
         if section.sink is not None:
+            self._try(section.sink.place, checks.of_stream_folder, section.sink)
             self._plan_sink(section, result)
-            return
-        assert section.store is not None
-        checks.of_store(section, self.checkpoint(section.name))
-        if not dry:
+
+    def _make_stores(self) -> None:
+        """Make the stores of tiles, with the slices of history."""
+        for section in self.pipeline.sections:
+            if section.store is None:
+                continue
+            asked = section.asked
             store = TileStore.create(section.store, aggs=asked["aggs"], grain=asked["grain"], key=asked["key"])
             self.stores[section.name] = store
-            if self._past is not None and store.watermark is None:  # the slices before the stream's first
-                assert self._since is not None
-                grain = duration(asked["grain"])
-                upto = self._since // grain * grain
+            if self._past is not None and self._since is not None and store.watermark is None:
+                upto = self._since // store.grain * store.grain
                 before = self._past.filter(F.col(quoted(asked["time"])) < F.timestamp_micros(F.lit(upto)))
                 past = {name: value for name, value in asked.items() if name not in OF_STREAMS}
                 write_history(store, tiles(before, **past), until=upto)

@@ -18,9 +18,9 @@ from sash.time import timestamp, timestamp_text
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Stretch", "merge_into", "replace_delta", "replace_files", "replace_iceberg", "send_once"]
+__all__ = ["STREAM_LOG", "Stretch", "hidden", "merge_into", "replace_delta", "replace_files", "replace_iceberg", "send_once"]
 
-_LOG: Final = "_spark_metadata"  # of a stream's file sink: where it is, Spark reads no file that it does not name
+STREAM_LOG: Final = "_spark_metadata"  # of a stream's file sink: where it is, Spark reads no file that it does not name
 _OURS: Final = re.compile(r"batch-(start|[\dTZ.]+)-(end|[\dTZ.]+)-")
 _MICROS: Final = "%Y%m%dT%H%M%S.%fZ"
 
@@ -97,16 +97,13 @@ def replace_files(spark: SparkSession, df: DataFrame, format_: str, options: Map
     missing or in part, never twice, and the next run mends it.
     """
     fs, root, of = _file_system(spark, path)
-    if fs.exists(of(root, _LOG)):
-        raise SashError(
-            f"{path} is written by a stream, whose log hides the files of others. Give the batch a folder of its own: "
-            'sink = { ..., batch_path = "..." }.'
-        )
+    if fs.exists(of(root, STREAM_LOG)):
+        raise SashError(hidden(path))
     names = [status.getPath().getName() for status in fs.listStatus(root)] if fs.exists(root) else []
     there = [(name, was) for name in names if (was := Stretch.of_name(name)) is not None]
     _refuse_overlap(path, [was for _, was in there], stretch)
     aside = of(root, f"_batch-{uuid.uuid4().hex}")
-    counted = _counted(df)
+    counted = _Counted(df)
     counted.write.format(format_).options(**options).save(aside.toString())
     for name, was in there:
         if stretch.contains(was):
@@ -117,6 +114,14 @@ def replace_files(spark: SparkSession, df: DataFrame, format_: str, options: Map
             fs.rename(status.getPath(), of(root, stretch.name() + name))
     fs.delete(aside, True)
     return counted.rows
+
+
+def hidden(path: str) -> str:
+    """Say why a batch may not write where a stream does."""
+    return (
+        f"{path} is written by a stream, whose log hides the files of others. Give the batch a folder of its own: "
+        'sink = { ..., batch_path = "..." }.'
+    )
 
 
 class _Counted:
@@ -132,10 +137,6 @@ class _Counted:
     @property
     def rows(self) -> int:
         return int(self._seen.get["rows"])
-
-
-def _counted(df: DataFrame) -> _Counted:
-    return _Counted(df)
 
 
 def _refuse_overlap(path: str, there: list[Stretch], stretch: Stretch) -> None:
@@ -214,7 +215,7 @@ def send_once(spark: SparkSession, df: DataFrame, sink: Sink, stretch: Stretch, 
     for was in sent:
         if stretch.overlaps(was):
             raise SashError(f"{stretch} has a part in common with {was}, which was sent to {sink.format}. Run the rest of it alone.")
-    counted = _counted(df)
+    counted = _Counted(df)
     writer = counted.write.format(sink.format).options(**sink.options)
     if sink.table is not None:
         writer.mode("append").saveAsTable(sink.table)
