@@ -6,21 +6,21 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import types as T
 
-from sash.engine.tiles import tile_aggregation
+from sash import codec
+from sash.engine import check_change
 from sash.errors import CheckpointMismatch, DefinitionError
 from sash.pipeline.columns import KeyErrors
 from sash.pipeline.document import FILES, LETTERS, Pipeline, Section
 from sash.pipeline.ends import Sink
 from sash.pipeline.failures import first_line
 from sash.pipeline.replacing import STREAM_LOG, Stretch, hidden
-from sash.spark.definition import define
-from sash.spark.settings import Settings
-from sash.spark.state import stored_definitions
+from sash.spark.started import query_of
+from sash.spark.state import stored_meta
 from sash.spark.tile_sink import local_path
 from sash.wheel import TileStore
 from sash.wheel.errors import TileStoreError
@@ -126,23 +126,15 @@ def _query_id(checkpoint: Path) -> str | None:
         return None
 
 
-def of_checkpoint(spark: SparkSession, rows: DataFrame, section: Section, checkpoint: str, since: int | None) -> None:
-    """Refuse the checkpoint of another definition: without new rows, Spark would run no batch and tell nothing."""
-    local = local_path(checkpoint)
-    if local is None or not any((local / "commits").glob("[0-9]*")) or not (local / "state").is_dir():
+def of_checkpoint(spark: SparkSession, result: DataFrame, checkpoint: str) -> None:
+    """Refuse the checkpoint of a definition that this one can't go on from: without new rows, Spark would tell nothing."""
+    local, query = local_path(checkpoint), query_of(result)
+    if query is None or local is None or not any((local / "commits").glob("[0-9]*")):
         return
-    asked: dict[str, Any] = {"watermark": None, "max_ahead": None, "history": None, "since": since, **section.asked}
-    if section.kind == "tiles":
-        asked["range"], asked["aggs"] = asked.pop("grain"), {name: tile_aggregation(a) for name, a in asked["aggs"].items()}
-    query = define("rolling" if section.kind == "rolling" else "windows", rows, **asked).query
-    buckets = Settings.read(spark, section.kind).buckets
-    for stored, begun_with in stored_definitions(spark, str(local)):
-        if begun_with != buckets:
-            raise CheckpointMismatch(
-                f"{checkpoint} was started with {begun_with} buckets and the query now has {buckets}. "
-                f"Set [spark] spark.sash.buckets = {begun_with}."
-            )
+    stored = stored_meta(spark, str(local))
+    meta = None if stored is None else codec.decode(codec.unseal("bucket", None, stored))
+    if meta is not None and meta["definition"] != query.definition:
         try:
-            query.check_definition(stored)
+            check_change(query, meta)
         except ValueError as error:
             raise CheckpointMismatch(f"{checkpoint}: {error}") from None

@@ -118,7 +118,7 @@ class Job(Planned):
         history = {} if self._past is None else {"history": self._past, "history_until": self._since}
         result = DEFINE[section.kind](rows, **section.asked, **history)
         self.results[section.name] = self.outputs[section.name] = result
-        self._try(section.place, checks.of_checkpoint, self.spark, rows, section, self.checkpoint(section.name), self._since)
+        self._try(section.place, checks.of_checkpoint, self.spark, result, self.checkpoint(section.name))
         if section.sink is not None:
             self._try(section.sink.place, checks.of_stream_folder, section.sink)
             self._plan_sink(section, result)

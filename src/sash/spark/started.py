@@ -62,7 +62,7 @@ class RefusingWriter(DataStreamWriter):  # type: ignore[misc]
         return self._checked(super().toTable(*args, **options))
 
     def _checked(self, running: Any) -> Any:
-        query = _query_of(self._df)
+        query = query_of(self._df)
         if query is not None:
             try:
                 _check(query, running, self._spark)
@@ -72,7 +72,7 @@ class RefusingWriter(DataStreamWriter):  # type: ignore[misc]
         return running
 
 
-def _query_of(df: DataFrame) -> Query | None:
+def query_of(df: DataFrame) -> Query | None:
     """The one query that a DataFrame's results are of; None if there is none, or more than one."""
     found = {field.metadata[_PLANNED] for field in df.schema.fields if _PLANNED in (field.metadata or {})}
     return _queries.get(found.pop()) if len(found) == 1 else None
