@@ -2,7 +2,7 @@
 
 Every wheel is built from the sdist alone, so that what the sdist declares is enough. auditwheel looks at the symbols that the core needs
 and gives the wheel the oldest manylinux tag that holds: the glibc of the machine decides, so releases are made in a manylinux image.
-Then the tests of the core run in an empty environment with the wheel, NumPy and PyArrow, away from the sources. Last, the wheel is
+Then the tests of the core run in an empty environment with the wheel, NumPy, PyArrow and sketches, away from the sources. Last, the wheel is
 installed with its extras where neither a compiler nor Java is on the path, and the first example of the README runs there.
 
     python tools/wheels.py --python python3.11 --python python3.13     these; without any, all that are installed
@@ -30,7 +30,7 @@ BACKEND = "import sys, scikit_build_core.build as b; print(getattr(b, sys.argv[1
 ABOUT = """import json, sys, sysconfig
 free = bool(sysconfig.get_config_var('Py_GIL_DISABLED'))
 print(json.dumps([sys.executable, list(sys.version_info[:2]), free, sys.implementation.name]))"""
-# What needs no Spark, no numba and no sketches.
+# What needs no Spark and no numba.
 EXTRAS = "spark,serve,pandas,polars,duckdb,sketches,numba"
 FIRST_EXAMPLE = (
     "import doctest, sys; sys.exit(doctest.testfile(sys.argv[1], module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE).failed)"
@@ -90,7 +90,7 @@ def main() -> int:
 def test(python: Python, wheel: Path) -> str:
     """Run the tests of the core from the installed wheel; the summary that pytest gave."""
     place = WORK / f"test-{python.tag}"
-    installed = environment(f"test-{python.tag}", python.path, [f"{wheel}[store]", "pytest", "pytest-timeout", "hypothesis"])
+    installed = environment(f"test-{python.tag}", python.path, [f"{wheel}[store,sketches]", "pytest", "pytest-timeout", "hypothesis"])
     shutil.copytree(ROOT / "tests", place / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", place)
     said = run(installed, "-m", "pytest", "-m", "not stress and not spark", *(t for t in CORE_TESTS if (ROOT / t).exists()), cwd=place)
