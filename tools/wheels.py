@@ -2,7 +2,7 @@
 
 Every wheel is built from the sdist alone, so that what the sdist declares is enough. auditwheel looks at the symbols that the core needs
 and gives the wheel the oldest manylinux tag that holds: the glibc of the machine decides, so releases are made in a manylinux image.
-Then the tests of the core run in an empty environment with the wheel, NumPy, PyArrow and sketches, away from the sources. Last, the wheel is
+Then the tests of the core run in an empty environment with the wheel, NumPy, PyArrow and sketches, away from here. Last, the wheel is
 installed with its extras where neither a compiler nor Java is on the path, and the first example of the README runs there.
 
     python tools/wheels.py --python python3.11 --python python3.13     these; without any, all that are installed
