@@ -54,7 +54,7 @@ docs: $(VENV)/.test
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet
 	@echo "open out/site/index.html"
 
-# The pictures of docs/algorithms.md, by running the algorithms.
+# The pictures of docs/algorithms.md.
 pictures: $(VENV)/.test
 	$(PY) tools/pictures.py
 
