@@ -141,7 +141,7 @@ def test_a_range_goes_once_to_a_sink_that_can_replace_nothing(shared, tmp_path, 
     file.write_text(text)
     asked = ["run", "--batch", str(file), "--from", "2024-03-01", "--to", "2024-03-02"]
     assert cli.main(asked) == 0
-    assert "rows of 2024-03-01 00:00 to 2024-03-02 00:00 to noop" in capsys.readouterr().out
+    assert "2024-03-01 00:00 to 2024-03-02 00:00 to noop" in capsys.readouterr().out
     assert cli.main(asked) == 0
     assert "was sent before" in capsys.readouterr().out
     assert cli.main([*asked[:-1], "2024-03-01 12:00"]) == 1

@@ -215,8 +215,8 @@ def send_once(spark: SparkSession, df: DataFrame, sink: Sink, stretch: Stretch, 
     for was in sent:
         if stretch.overlaps(was):
             raise SashError(f"{stretch} has a part in common with {was}, which was sent to {sink.format}. Run the rest of it alone.")
-    counted = _Counted(df)
-    writer = counted.write.format(sink.format).options(**sink.options)
+    # Not counted while it is sent: a connector such as Kafka's writes in an execution of its own, and a count would be waited for in vain.
+    writer = df.write.format(sink.format).options(**sink.options)
     if sink.table is not None:
         writer.mode("append").saveAsTable(sink.table)
     elif sink.path is not None:
@@ -224,7 +224,7 @@ def send_once(spark: SparkSession, df: DataFrame, sink: Sink, stretch: Stretch, 
     else:
         writer.mode("overwrite" if sink.format == "noop" else "append").save()
     _write_note(fs, note, [(one.start, one.end) for one in (*sent, stretch)])
-    return f"{counted.rows:,} rows of {stretch} to {sink.format}"
+    return f"{stretch} to {sink.format}"
 
 
 def _read_note(spark: SparkSession, fs: Any, note: Any) -> list[tuple[int | None, int | None]]:
