@@ -7,6 +7,7 @@ def needs_spark(item: pytest.Item) -> bool:
     return item.get_closest_marker("spark") is not None
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist writes the groups into the names of the tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Send all tests of Spark to one process, and let it begin with them.
 

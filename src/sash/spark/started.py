@@ -7,8 +7,11 @@ DataFrame made of it (by select, filter, ...) has Spark's own writer again: its 
 
 from __future__ import annotations
 
+import tempfile
 from collections import OrderedDict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.streaming import DataStreamWriter
@@ -78,6 +81,16 @@ def query_of(df: DataFrame) -> Query | None:
     return _queries.get(found.pop()) if len(found) == 1 else None
 
 
+def _stored(spark: Any, checkpoint: str, folder: Path | None) -> bytes | None:
+    if folder is None or quote(str(folder)) == str(folder):
+        return stored_meta(spark, checkpoint if folder is None else str(folder))
+    # Spark's reader of states looks for a path with a space under its name as a URI, and finds nothing there.
+    with tempfile.TemporaryDirectory(prefix="sash-") as plain:
+        link = Path(plain) / "checkpoint"
+        link.symlink_to(folder.absolute())
+        return stored_meta(spark, str(link))
+
+
 def _check(query: Query, running: Any, spark: Any) -> None:
     checkpoint = str(running._jsq.streamingQuery().resolvedCheckpointRoot())
     folder = local_path(checkpoint)
@@ -86,8 +99,7 @@ def _check(query: Query, running: Any, spark: Any) -> None:
     if known is not None and known.exists() and known.read_text() == mine:
         return
     new = folder is not None and not any((folder / "commits").glob("*"))
-    # Spark writes its root as a URI, and reads a path as it stands: with a space the two differ.
-    stored = None if new else stored_meta(spark, checkpoint if folder is None else str(folder))
+    stored = None if new else _stored(spark, checkpoint, folder)
     if stored is not None:
         meta = codec.decode(codec.unseal("bucket", None, stored))
         if meta["definition"] != query.definition:
