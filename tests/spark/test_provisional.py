@@ -133,7 +133,7 @@ query.option("checkpointLocation", folder + "/checkpoint").start().awaitTerminat
 """
 
 
-@pytest.mark.parametrize("point", ["before", "after"])
+@pytest.mark.parametrize("point", [pytest.param("before", marks=pytest.mark.stress), "after"])
 def test_after_kill_9_around_the_manifest_the_next_run_replaces_what_is_open(stream, tmp_path, point):
     rng = random.Random(3)
     batches = cut(rng, arrival(rng, 120, ["a", "b"], 15), 4)  # nothing is late: all rows count

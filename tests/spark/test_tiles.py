@@ -155,10 +155,11 @@ def test_a_stream_goes_on_from_history_and_writes_a_batch_once(spark, tmp_path):
 
 def test_only_names_and_counts_reach_the_driver(spark, tmp_path):
     from sash.spark import tiles
-    from sash.spark.tile_sink import _put
+    from sash.spark.tile_sink import put_slices
 
     store = TileStore.create(tmp_path / "s", aggs={"n": agg.count()}, grain="1 hour", key="key")
-    parts = _put(tiles(frame(spark, rows(3)), time="at", key="key", grain="1 hour", aggs={"n": agg.count()}), store, 0, T0 + 48 * HOUR)
+    slices = tiles(frame(spark, rows(3)), time="at", key="key", grain="1 hour", aggs={"n": agg.count()})
+    parts = put_slices(slices, store, store.shape(), 0, T0 + 48 * HOUR)
     assert sum(part.segment.rows for part in parts) == len({(k, (t - T0) // HOUR) for k, t, _ in rows(3)})
     assert all(len(part.text()) < 2000 for part in parts)
     assert len(store) == 0

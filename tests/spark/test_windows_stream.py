@@ -94,6 +94,7 @@ def test_stream_goes_on_from_its_checkpoint(stream, cache):
         return windows(df, time="at", range="30s", slide="10s", key="key", aggs=TOTALS, watermark="10s")
 
     first = source.run(define)
+    source.spark.catalog.clearCache()  # of other tests
     held = read_state(source.spark, str(source.folder / "checkpoint")).collect()
     mark = oracle.watermarks(batches[:2], 10)[-1]
     assert [row.bucket for row in held] == [0, 1]

@@ -155,6 +155,7 @@ def tiles(
     watermark: Any = None,
     tie: str | None = None,
     emit: str = "final",
+    max_ahead: Any = None,
 ) -> Any:
     """Cut time into slices of one grain and give each key's partials: what wheels are built from.
 
@@ -171,7 +172,7 @@ def tiles(
         aggs = {name: tile_aggregation(a) if isinstance(a, Aggregation) else a for name, a in aggs.items()}
     asked = {"time": time, "range": grain, "aggs": aggs, "key": key, "tie": tie, "emit": emit}
     watermark_delay(watermark)
-    return _run(df, _tiles, define_windows, None, asked)
+    return _run(df, _tiles, define_windows, max_ahead, asked)
 
 
 def _run(df: Any, run: Any, define: Any, max_ahead: Any, asked: dict[str, Any]) -> Any:
@@ -193,7 +194,7 @@ def _windows(frame: Frame, query: Query, ahead: tuple[int, str | None] | None, s
     return frame.new(_nullable(table, query), {**{name: name for name in query.keys}, **bounds})
 
 
-def _tiles(frame: Frame, query: Query, ahead: None) -> Any:
+def _tiles(frame: Frame, query: Query, ahead: tuple[int, str | None] | None) -> Any:
     return _windows(frame, query, ahead, "slice_start", "slice_end")
 
 
