@@ -5,7 +5,6 @@ Groups need pytest before 9.1: xdist 3.8 can't write a group into the names that
 
 import pytest
 
-
 # They mostly wait for processes that they start and kill: a second process has them, with a session of its own.
 APART = {"test_demo.py", "test_pipeline.py", "test_provisional.py", "test_restart.py"}
 
