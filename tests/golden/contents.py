@@ -18,6 +18,7 @@ import pyarrow as pa
 from sash import agg, swag
 from sash.engine import Query, Rolling, Rows, Sessions, Slicer, Windows, bucket_of
 from sash.frames import Live
+from sash.swag.algorithms import ALGORITHMS
 from sash.wheel import KeyedWheels, TileStore, Wheel
 
 HERE = pathlib.Path(__file__).parent
@@ -39,24 +40,7 @@ AGGREGATIONS = {
     "joined": JOINED,
 }
 TAKES = {"SubtractOnEvict": ("sum", "mean"), "MonotonicDeque": ("max",), "OrderStatistics": ("median", "distinct")}
-CLASSES = [
-    "Recalc",
-    "SubtractOnEvict",
-    "TwoStacks",
-    "TwoStacksLite",
-    "Daba",
-    "DabaLite",
-    "FlatFit",
-    "FlatFat",
-    "BInt",
-    "Amta",
-    "MonotonicDeque",
-    "OrderStatistics",
-    "BTree",
-    "Fiba",
-    "BlockFiba",
-    "Reordered",
-]
+CLASSES = list(ALGORITHMS)
 LARGE = {"bloom": ("DabaLite", "Fiba"), "exactsum": ("DabaLite", "BlockFiba"), "exactstd": ("DabaLite", "BlockFiba")}  # partials
 
 

@@ -81,7 +81,7 @@ auto.create.topics.enable=true
             assert self._process.poll() is None, (self.folder / "broker.log").read_text()[-2000:]
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
-            time.sleep(0.2)
+            time.sleep(0.2)  # between two attempts: a port that is not open yet refuses at once
         raise TimeoutError(f"no broker on {self.servers} after {PATIENCE} s")
 
     def kill(self):

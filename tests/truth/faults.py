@@ -6,54 +6,29 @@
 import random
 import time
 
-from sash import agg, swag
+from sash import swag
 from sash.errors import BrokenWindow
 from sash.wheel import KeyedWheels, Wheel
-
-IN_ORDER = ("Recalc", "TwoStacks", "TwoStacksLite", "Daba", "DabaLite", "FlatFit", "FlatFat", "BInt", "Amta")
-TREES = ("BTree", "Fiba", "BlockFiba")
-
-
-class Fault(Exception):
-    pass
+from tests.truth.classes import IN_ORDER, TREES
+from tests.truth.fuse import Fault, Fuse
 
 
-class Fuse:
-    """Makes the k-th call of one of the callables raise."""
+class RandomFuse(Fuse):
+    """Chooses by itself which call raises."""
 
     def __init__(self, rng):
-        self.rng, self.kind, self.left = rng, None, 0
+        super().__init__()
+        self.rng = rng
 
     def set(self, likely=0.3):
         self.kind = self.rng.choice(("lift", "combine", "lower")) if self.rng.random() < likely else None
         self.left = self.rng.randint(1, 12)
 
-    def burn(self, kind):
-        if self.kind == kind:
-            self.left -= 1
-            if self.left == 0:
-                raise Fault(kind)
-
-    def aggregation(self):
-        def lift(x):
-            self.burn("lift")
-            return (x,)
-
-        def combine(a, b):
-            self.burn("combine")
-            return a + b
-
-        def lower(p):
-            self.burn("lower")
-            return list(p)
-
-        return agg.define(lift=lift, combine=combine, lower=lower, identity=(), name="fused")
-
 
 def window_run(seed):
     """Run one sequence on a window of a class chosen by the seed; tuples under concatenation show any item lost, doubled or moved."""
     rng = random.Random(seed)
-    fuse = Fuse(rng)
+    fuse = RandomFuse(rng)
     name = rng.choice((*IN_ORDER, *TREES))
     keeps = {"ties": "keep"} if name in TREES else {}
     window = getattr(swag, name)(fuse.aggregation(), **keeps)
@@ -112,7 +87,7 @@ def window_run(seed):
 def wheel_run(seed):
     """Run one sequence on a wheel with windows, and on wheels of a few keys."""
     rng = random.Random(seed)
-    fuse = Fuse(rng)
+    fuse = RandomFuse(rng)
     keyed = rng.random() < 0.5
     a = fuse.aggregation()
     levels = rng.choice(((), (4,), (3, 12)))

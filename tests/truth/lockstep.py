@@ -14,22 +14,8 @@ from typing import Any
 import numpy as np
 
 from sash import agg, slide, swag
-
-IN_ORDER = (
-    "Recalc",
-    "SubtractOnEvict",
-    "TwoStacks",
-    "TwoStacksLite",
-    "Daba",
-    "DabaLite",
-    "FlatFit",
-    "FlatFat",
-    "BInt",
-    "Amta",
-    "MonotonicDeque",
-    "Reordered",
-)
-TREES = ("BTree", "Fiba", "BlockFiba")
+from sash.swag.algorithms import ALGORITHMS
+from tests.truth.classes import TREES
 
 
 def _low(values: list[int]) -> Any:
@@ -51,7 +37,7 @@ ALONE = {"SubtractOnEvict": "sum", "MonotonicDeque": "max", "OrderStatistics": "
 def run_window(seed: Any) -> int:
     """Run one window of a class that the seed draws beside two lists; the number of steps."""
     rng = random.Random(f"window {seed}")
-    name, kind = rng.choice((*IN_ORDER, *TREES, "OrderStatistics")), rng.choice(sorted(MADE))
+    name, kind = rng.choice(tuple(ALGORITHMS)), rng.choice(sorted(MADE))
     kind = ALONE.get(name, kind)
     make, plain = (agg.distinct, _distinct) if kind == "distinct" else MADE[kind]
     tree = name in TREES

@@ -13,23 +13,10 @@ import pytest
 
 from sash import agg, slide, swag
 from sash.wheel import KeyedWheels, Wheel
+from tests.truth.classes import IN_ORDER, TREES
 
+ALGORITHMS = ("SubtractOnEvict", *IN_ORDER, *TREES)
 KINDS = {"sum": agg.sum, "mean": agg.mean, "var": agg.var, "std": agg.std}
-ALGORITHMS = (
-    "Recalc",
-    "SubtractOnEvict",
-    "TwoStacks",
-    "TwoStacksLite",
-    "Daba",
-    "DabaLite",
-    "FlatFit",
-    "FlatFat",
-    "BInt",
-    "Amta",
-    "BTree",
-    "Fiba",
-    "BlockFiba",
-)
 
 
 def bits(x):

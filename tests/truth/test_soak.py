@@ -5,17 +5,12 @@ import time
 
 import pytest
 
-from sash.swag.algorithms import ALGORITHMS
-from tests.truth import lockstep, soak
+from tests.truth import soak
 
 
 @pytest.mark.parametrize("name", [name for name in soak.NETS if name not in ("table", "fuzz", "files")])  # those have tests of their own
 def test_a_turn_of_every_net_finds_nothing(name):
     assert soak.turn(name, 7, 0.3) > 0
-
-
-def test_every_algorithm_is_run_beside_plain_lists():
-    assert set(ALGORITHMS) <= {*lockstep.IN_ORDER, *lockstep.TREES, "OrderStatistics"}
 
 
 def test_a_net_that_finds_something_is_told_with_its_seed(monkeypatch):

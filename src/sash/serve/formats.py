@@ -82,5 +82,5 @@ def _column(values: list[Any]) -> pa.Array:
 
     try:
         return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+    except (pa.ArrowException, OverflowError):
         return pa.array([None if value is None else as_json(value).decode() for value in values], pa.string())
