@@ -17,9 +17,8 @@ import numpy as np
 from sash import agg
 from sash.bench import plots
 from sash.bench.experiments import EXPERIMENTS, Finding
-from sash.bench.frames import Totals, timed, total
+from sash.bench.frames import Totals, ahead_of_all, laid_out, timed, total
 from sash.bench.machine import say, spread
-from sash.bench.tables import columns
 
 __all__ = ["findings", "measure", "plot", "table"]
 
@@ -240,12 +239,8 @@ def _label(cell: dict[str, Any]) -> str:
 
 
 def table(name: str, cells: list[dict[str, Any]]) -> str:
-    """Lay the races out as text: how many times faster than each peer, the closest first."""
-    rows = []
-    for cell in cells:
-        ratios = sorted(cell["ratios"].items(), key=lambda item: item[1])
-        rows.append([_label(cell), cell["throughput"] / 1e3, "  ".join(f"{peer} {ratio:.2f}" for peer, ratio in ratios)])
-    return columns(["race", "k labels/s", "times faster than"], rows)
+    """Lay the races out as text."""
+    return laid_out(cells, _label, "k labels/s", 1e3)
 
 
 def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
@@ -255,10 +250,5 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
     """Check that no peer is faster in any race."""
-    raced = [(ratio, peer, cell) for cell in cells for peer, ratio in cell["ratios"].items()]
-    lost = [f"{_label(cell)}: {ratio:.2f} times {peer}" for ratio, peer, cell in raced if ratio < 1]
     claim = "features: three look-backs by three aggregations at the times of labels, faster than passes and joins"
-    if lost or not raced:
-        return [Finding(claim, False, "; ".join(lost) or "no peer is installed")]
-    ratio, peer, cell = min(raced, key=lambda found: found[0])
-    return [Finding(claim, True, f"closest: {ratio:.2f} times {peer} ({_label(cell)})")]
+    return ahead_of_all(claim, cells, _label)

@@ -20,7 +20,7 @@ from sash.bench.experiments import EXPERIMENTS, Finding
 from sash.bench.machine import say, spread
 from sash.bench.tables import columns
 
-__all__ = ["findings", "measure", "plot", "table", "timed", "total"]
+__all__ = ["Totals", "ahead_of_all", "findings", "laid_out", "measure", "plot", "table", "timed", "total"]
 
 LOOKBACKS: Final = {"10m": 600, "1h": 3600, "1d": 86400}
 AGGS: Final = ("count", "sum", "mean", "max")
@@ -182,13 +182,28 @@ def _label(cell: dict[str, Any]) -> str:
     return f"{cell['size']:,} rows, {cell['keys']:,} keys"
 
 
-def table(name: str, cells: list[dict[str, Any]]) -> str:
-    """Lay the races out as text: how many times faster than each peer, the closest first."""
+def laid_out(cells: list[dict[str, Any]], label: Callable[[dict[str, Any]], str], unit: str, scale: float) -> str:
+    """Lay races out as text: how many times faster than each peer, the closest first."""
     rows = []
     for cell in cells:
         ratios = sorted(cell["ratios"].items(), key=lambda item: item[1])
-        rows.append([_label(cell), cell["throughput"] / 1e6, "  ".join(f"{peer} {ratio:.2f}" for peer, ratio in ratios)])
-    return columns(["race", "M rows/s", "times faster than"], rows)
+        rows.append([label(cell), cell["throughput"] / scale, "  ".join(f"{peer} {ratio:.2f}" for peer, ratio in ratios)])
+    return columns(["race", unit, "times faster than"], rows)
+
+
+def ahead_of_all(claim: str, cells: list[dict[str, Any]], label: Callable[[dict[str, Any]], str]) -> list[Finding]:
+    """Check that no peer is faster in any race."""
+    raced = [(ratio, peer, cell) for cell in cells for peer, ratio in cell["ratios"].items()]
+    lost = [f"{label(cell)}: {ratio:.2f} times {peer}" for ratio, peer, cell in raced if ratio < 1]
+    if lost or not raced:
+        return [Finding(claim, False, "; ".join(lost) or "no peer is installed")]
+    ratio, peer, cell = min(raced, key=lambda found: found[0])
+    return [Finding(claim, True, f"closest: {ratio:.2f} times {peer} ({label(cell)})")]
+
+
+def table(name: str, cells: list[dict[str, Any]]) -> str:
+    """Lay the races out as text."""
+    return laid_out(cells, _label, "M rows/s", 1e6)
 
 
 def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
@@ -198,10 +213,4 @@ def plot(name: str, cells: list[dict[str, Any]], figure: Any) -> None:
 
 def findings(name: str, cells: list[dict[str, Any]]) -> list[Finding]:
     """Check that no peer is faster in any cell."""
-    raced = [(ratio, peer, cell) for cell in cells for peer, ratio in cell["ratios"].items()]
-    lost = [f"{_label(cell)}: {ratio:.2f} times {peer}" for ratio, peer, cell in raced if ratio < 1]
-    claim = "frames: three look-backs by four aggregations, faster than each frame's own"
-    if lost or not raced:
-        return [Finding(claim, False, "; ".join(lost) or "no peer is installed")]
-    ratio, peer, cell = min(raced, key=lambda found: found[0])
-    return [Finding(claim, True, f"closest: {ratio:.2f} times {peer} ({_label(cell)})")]
+    return ahead_of_all("frames: three look-backs by four aggregations, faster than each frame's own", cells, _label)
